@@ -243,6 +243,7 @@ class EvidenceIndex:
         joined: Where | None = {"and": filters} if filters else None
         by_source = None if joined is None else _by_source(joined, self._store.newest_at)
         texts: dict[str, SourceVersion] = {}
+        stored_of = cache(self._store.stored)
 
         def wanted(result: RetrievalResult) -> bool:
             sha256, _ = place_of(result.item.item_id)
@@ -251,9 +252,22 @@ class EvidenceIndex:
             text = texts.get(sha256)
             return text is not None and text.newest and (grades is None or text.quality in grades)
 
+        def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
+            for result in results:
+                sha256, number = place_of(result.item.item_id)
+                stored = stored_of(sha256)
+                if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
+                    yield stored.passage(texts[sha256], stored.spans[number], result.score, result.signals)
+
         step_of = {"kind": "search", "k": k, "where": joined}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
-            lists = self._searched_passages(queries, k, by_source, wanted, texts.__getitem__)
+            asked, cut = check_queries(queries), check_k(k)
+            lists = [list(passages_of(results)) for results in self._passages.find(asked, cut, by_source, wanted)]
+            self._store.count_searches(
+                (len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
+                for query, passages in zip(asked, lists, strict=True)
+            )
+            self._searched = True
             for step, passages in zip(steps, lists, strict=False):
                 step["results"] = [f"{passage.key}:{passage.start}" for passage in passages]
         return lists
@@ -374,11 +388,8 @@ class EvidenceIndex:
         whole = f"{source.title}\n\n{stored.content}"
         if len(stored.content) <= _LONGEST_SOURCE:
             return SourceReading(stored.content, whole, [(passage.start, passage) for passage in passages])
-        starts = set[int]()
-        if source.newest:
-            where, most = {"source": source.sha256}, _PASSAGES_OF_LONG_SOURCE
-            (nearest,) = self._searched_passages([claim], most, where, lambda _: True, lambda _: source)
-            starts = {passage.start for passage in nearest}
+        nearest = self.search(claim, _PASSAGES_OF_LONG_SOURCE, where={"source": source.sha256}) if source.newest else []
+        starts = {passage.start for passage in nearest}
         chosen = [passage for passage in passages if passage.start in starts] or _sharing_most_words(claim, passages)
         lengths = [len(passage.content) + 2 for passage in chosen]
         read = "\n\n".join(passage.content for passage in chosen)
@@ -408,32 +419,6 @@ class EvidenceIndex:
         if stored is None:
             raise QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
         return stored
-
-    def _searched_passages(
-        self,
-        queries: Sequence[str],
-        k: int,
-        where: Where | None,
-        wanted: Callable[[RetrievalResult], bool],
-        shown: Callable[[str], SourceVersion],
-    ) -> list[list[EvidencePassage]]:
-        asked, cut = check_queries(queries), check_k(k)
-        text_of = cache(self._store.stored)
-
-        def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
-            for result in results:
-                sha256, number = place_of(result.item.item_id)
-                stored = text_of(sha256)
-                if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
-                    yield stored.passage(shown(sha256), stored.spans[number], result.score, result.signals)
-
-        lists = [list(passages_of(results)) for results in self._passages.find(asked, cut, where, wanted)]
-        self._store.count_searches(
-            (len(passages), relevance_of(query, join_title(passages[0].title, passages[0].content)) if passages else 0.0)
-            for query, passages in zip(asked, lists, strict=True)
-        )
-        self._searched = True
-        return lists
 
 
 def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
