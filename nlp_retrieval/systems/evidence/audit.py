@@ -292,15 +292,11 @@ class CitationAuditor:
             report = cited_claims(report)
         read = read_report(report) if isinstance(report, str) else report
         works = _CitedSources(self.index)
-        judged: dict[Citation, tuple[AuditRow, SourceVersion | None]] = {}
         rows: list[AuditRow] = []
         sources: list[SourceVersion | None] = []
         for citation in read.citations:
-            same = replace(citation, number=0, line=0, place=0)
-            if same not in judged:
-                judged[same] = self._row(citation, works)
-            row, source = judged[same]
-            rows.append(replace(row, citation=replace(citation, url=row.citation.url)))
+            url, source = works.find(citation)
+            rows.append(self._row(replace(citation, url=url), source))
             sources.append(source)
             if progress is not None:
                 progress(len(rows), len(read.citations))
@@ -317,27 +313,26 @@ class CitationAuditor:
         works = _CitedSources(self.index)
         return works.noted(report, [replace(citation, url=works.find(citation)[0]) for citation in report.citations])
 
-    def _row(self, citation: Citation, works: _CitedSources) -> tuple[AuditRow, SourceVersion | None]:
-        """Audit one citation; return its source, too."""
-        url, source = works.find(citation)
-        citation, length = replace(citation, url=url), len(citation.sentence)
-        if not url:
+    def _row(self, citation: Citation, source: SourceVersion | None) -> AuditRow:
+        """Audit one citation of a source."""
+        length = len(citation.sentence)
+        if not citation.url:
             problem = citation.problem or f"{_mark(citation)} has no entry with a URL, or with the title of just one source"
-            return AuditRow(citation, "REVIEW", "no reference", detail=problem), None
+            return AuditRow(citation, "REVIEW", "no reference", detail=problem)
         if source is not None and length > _LONGEST_SENTENCE:
             problem = f"the sentence has {length:,} characters, and at most {_LONGEST_SENTENCE:,} are judged; split it up"
-            return AuditRow(citation, "REVIEW", "too long", detail=problem), source
+            return AuditRow(citation, "REVIEW", "too long", detail=problem)
         reading = None if source is None else self.index.reading(source, citation.sentence)
         if source is None or reading is None:
-            if self.index.was_deleted(url):
+            if self.index.was_deleted(citation.url):
                 problem = "the source under this URL was deleted"
-                return AuditRow(citation, "SOURCE_NOT_INDEXED", "deleted source", detail=problem), None
-            return AuditRow(citation, "SOURCE_NOT_INDEXED", detail="no text was stored under this URL"), None
+                return AuditRow(citation, "SOURCE_NOT_INDEXED", "deleted source", detail=problem)
+            return AuditRow(citation, "SOURCE_NOT_INDEXED", detail="no text was stored under this URL")
         (decision,) = self._decider.decide([Question(citation.sentence, reading.text, reading.whole, citation.quoted)])
         passage, sentence = _passage_at(reading, decision.judgement.sentence)
         status, support = _STATUS.get(decision.verdict, "REVIEW"), decision.judgement.support
         row = AuditRow(citation, status, decision.reason, support, passage, sentence, detail=decision.detail)
-        return (self._supported_elsewhere(row, decision, source) if status == "REVIEW" else row), source
+        return self._supported_elsewhere(row, decision, source) if status == "REVIEW" else row
 
     def _supported_elsewhere(self, row: AuditRow, decision: Decision, source: SourceVersion) -> AuditRow:
         """Return a row that says whether an earlier version of its source or another source supports it."""

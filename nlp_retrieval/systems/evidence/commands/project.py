@@ -59,13 +59,13 @@ def open_project(project: Path, retrievers: Sequence[str | BaseRetriever] | None
     from nlp_retrieval.systems.evidence.index.evidence_index import GRAPH_FOLDER, EvidenceIndex
 
     existing = next((name for name in _FOLDERS if (project / GRAPH_FOLDER / name / MANIFEST_FILE).is_file()), None)
-    name = existing or _FOLDERS[0]
     if retrievers:
         chosen = [built(BaseRetriever, "--retriever", each) if isinstance(each, str) else each for each in retrievers]
-        return EvidenceIndex(project, Searcher(chosen), name)
-    if existing is not None:
-        return EvidenceIndex(project, Searcher(retrievers_of(project / GRAPH_FOLDER / name)), name)
-    return EvidenceIndex(project)
+    elif existing is not None:
+        chosen = retrievers_of(project / GRAPH_FOLDER / existing)
+    else:
+        return EvidenceIndex(project)
+    return EvidenceIndex(project, Searcher(chosen), existing or _FOLDERS[0])
 
 
 def existing_project(project: Path, retrievers: list[str] | None, *, may_be_emptied: bool = False) -> EvidenceIndex:

@@ -16,7 +16,6 @@ from nlp_retrieval.text import counted, visible
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
-    from nlp_retrieval.systems.evidence.web_research.research import ResearchReport
 from nlp_retrieval.systems.evidence.commands.project import (
     Json,
     Project,
@@ -220,11 +219,6 @@ def research(
     index = open_project(project, retriever)
     model = None if hyde is None else HyDE(built(LanguageModel, "--hyde", hyde))
     report = find(subquestion, index, engine, fetching, model, pages=pages, k=k)
-    _print_problems(report)
-    print_passages(report.passages)
-
-
-def _print_problems(report: ResearchReport) -> None:
     for failure in report.failures:
         say(f"note: {visible(failure)}")
     for page in report.pages:
@@ -233,3 +227,4 @@ def _print_problems(report: ResearchReport) -> None:
         say(visible(f"{page.status:<7} {page.url}{moved}  {why}"))
     counts = report.counts()
     say(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {report.unread} more found")
+    print_passages(report.passages)

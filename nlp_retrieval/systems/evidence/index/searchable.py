@@ -94,24 +94,19 @@ class SearchablePassages:
     ) -> list[list[RetrievalResult]]:
         """Return the best passages that are still wanted; the index may hold some of sources that have changed since."""
         searcher = self.current()
-        answered: dict[int, list[RetrievalResult]] = {}
+        answered: list[list[RetrievalResult]] = [[] for _ in queries]
         mask = None if searcher is None else searcher.opened.items.mask(where)
         if searcher is None or (mask is not None and not mask.any()):
-            return [[] for _ in queries]
-        depth, open_queries = k, list(range(len(queries)))
-        while open_queries:
+            return answered
+        depth, left = k, list(range(len(queries)))
+        while left:
             with suppress_empty_notes():
-                batch = searcher.search([queries[number] for number in open_queries], depth, where)
-            kept = [[result for result in results if wanted(result)] for results in batch]
-            whole = [len(results) < depth for results in batch]
-            answered |= {number: results[:k] for number, results in zip(open_queries, kept, strict=True)}
-            open_queries = [
-                number
-                for number, results, is_whole in zip(open_queries, kept, whole, strict=True)
-                if len(results) < k and not is_whole
-            ]
+                batch = dict(zip(left, searcher.search([queries[number] for number in left], depth, where), strict=True))
+            for number, results in batch.items():
+                answered[number] = [result for result in results if wanted(result)][:k]
+            left = [number for number, results in batch.items() if len(answered[number]) < k and len(results) >= depth]
             depth *= 4
-        return [answered[number] for number in range(len(queries))]
+        return answered
 
     def bring_up(self, store: EvidenceStore) -> None:
         """Make the index hold the passages of all live texts, and no others; by one process at a time."""
