@@ -97,7 +97,6 @@ class _Reading:
     left_out: dict[str, list[str]]
     fetch: Callable[[str], FetchedPage] | None
     manifests: Mapping[Path, Sequence[tuple[Described, SourceDocument]]]
-    outside: int = 0
 
     def read(self, paths: list[Path]) -> Iterator[SourceDocument]:
         for path in paths:
@@ -109,9 +108,6 @@ class _Reading:
                     yield from self._skipping(self._listed(row, said))
             else:
                 yield from self._sources(path, follow_link=True)
-        if self.outside:
-            words = f"{self.outside:,} words outside the main text of pages, as navigation"
-            warnings.warn(f"left out: {words}", RetrievalWarning, stacklevel=2)
         for reason, cases in self.left_out.items():
             warnings.warn(f"{reason}: {len(cases):,} (first: {cases[0]})", RetrievalWarning, stacklevel=2)
 
@@ -155,8 +151,8 @@ class _Reading:
 
     def _document(self, read: Document, shown: str, said: SourceDocument) -> SourceDocument:
         """Return a source with the values of a manifest, else of its page."""
-        outside = [cell for block in read.blocks if block.outside for cell in block.pieces]
-        self.outside += sum(len("".join(piece.text for piece in cell).split()) for cell in outside)
+        if any(block.outside for block in read.blocks):
+            self.left_out.setdefault("pages of which text outside the main text, as navigation, was left out", []).append(shown)
         for note in read.notes:
             self.left_out.setdefault("notes on how files were read", []).append(note)
         title = clean_title(said.title or read.title)

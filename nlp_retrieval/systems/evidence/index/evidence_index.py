@@ -37,7 +37,7 @@ from nlp_retrieval.core import (
 )
 from nlp_retrieval.errors import ConfigurationError, IndexLockedError, InputError, QueryError, RetrievalWarning
 from nlp_retrieval.systems.evidence.grades import at_least
-from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
+from nlp_retrieval.systems.evidence.index.passages import EvidencePassage, by_shared_words
 from nlp_retrieval.systems.evidence.index.searchable import SearchablePassages, place_of
 from nlp_retrieval.systems.evidence.index.store import (
     EvidenceStore,
@@ -48,7 +48,6 @@ from nlp_retrieval.systems.evidence.index.store import (
     source_of,
 )
 from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
-from nlp_retrieval.text import words_of
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
@@ -390,7 +389,10 @@ class EvidenceIndex:
             return SourceReading(stored.content, whole, [(passage.start, passage) for passage in passages])
         nearest = self.search(claim, _PASSAGES_OF_LONG_SOURCE, where={"source": source.sha256}) if source.newest else []
         starts = {passage.start for passage in nearest}
-        chosen = [passage for passage in passages if passage.start in starts] or _sharing_most_words(claim, passages)
+        chosen = [passage for passage in passages if passage.start in starts]
+        if not chosen:  # the index does not hold the text
+            best = by_shared_words(claim, [passage.content for passage in passages])[:_PASSAGES_OF_LONG_SOURCE]
+            chosen = [passages[number] for number in sorted(best)]
         lengths = [len(passage.content) + 2 for passage in chosen]
         read = "\n\n".join(passage.content for passage in chosen)
         return SourceReading(read, whole, list(zip(accumulate(lengths, initial=0), chosen, strict=False)))
@@ -419,14 +421,6 @@ class EvidenceIndex:
         if stored is None:
             raise QueryError(f"no text of this project has the key {str(key)[:80]!r}; sources() lists them")
         return stored
-
-
-def _sharing_most_words(claim: str, passages: list[EvidencePassage]) -> list[EvidencePassage]:
-    """Return the passages that share most words with a claim, in order; for a text that the index does not hold."""
-    wanted = set(words_of(claim))
-    shared = [len(wanted.intersection(words_of(passage.content))) for passage in passages]
-    best = sorted(range(len(passages)), key=lambda number: -shared[number])[:_PASSAGES_OF_LONG_SOURCE]
-    return [passages[number] for number in sorted(best)]
 
 
 def relevance_of(query: str, passage: str) -> float:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nlp_retrieval.core import ByKey, normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import ItemError
-from nlp_retrieval.text import sentence_spans
+from nlp_retrieval.text import sentence_spans, words_of
 
 SIZE = 500
 """The most characters of a passage."""
@@ -55,6 +55,13 @@ class EvidencePassage(ByKey):
         last = max(first, sum(page_break < stop for page_break in self.page_breaks))
         on = self.pages[first : last + 1]
         return "" if not on else f"p. {on[0]}" if len(on) == 1 else f"pp. {on[0]}-{on[-1]}"
+
+
+def by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
+    """Return the numbers of texts, first of those that share most words with a query."""
+    wanted = set(words_of(query))
+    shared = [len(wanted.intersection(words_of(text))) for text in texts]
+    return sorted(range(len(texts)), key=lambda number: -shared[number])
 
 
 class _Unit(NamedTuple):

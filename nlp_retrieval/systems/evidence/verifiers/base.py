@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from nlp_retrieval.core import Component, check_queries
 from nlp_retrieval.errors import EngineError, QueryError
-from nlp_retrieval.text import sentences_of, words_of
+from nlp_retrieval.systems.evidence.index.passages import by_shared_words
+from nlp_retrieval.text import sentences_of
 
 SURE = 0.7
 """The probability from which a verifier without a calibration is sure of what it says."""
@@ -70,10 +71,17 @@ class BaseVerifier(Component, ABC):
         if len(checked[0]) != len(checked[1]):
             raise QueryError(f"{len(checked[0])} claims and {len(checked[1])} passages; give one passage for each claim")
         judgements = self.judge_pairs(*checked) if checked[0] else []
+        verifier = type(self).__name__
         if not isinstance(judgements, list | tuple) or len(judgements) != len(checked[0]):
-            raise EngineError(f"{type(self).__name__} did not return a list of {len(checked[0])} judgements, one for each pair")
+            raise EngineError(f"{verifier} did not return a list of {len(checked[0])} judgements, one for each pair")
         for judgement, passage in zip(judgements, checked[1], strict=True):
-            _check(judgement, passage, type(self).__name__)
+            values, (begin, end) = (judgement.support, judgement.contradict, judgement.neutral), judgement.sentence
+            if not all(math.isfinite(value) and -_ROUNDING <= value <= 1 + _ROUNDING for value in values):
+                raise EngineError(f"{verifier} returned probabilities of {values}; each must be from 0 to 1")
+            if abs(sum(values) - 1) > _ROUNDING:
+                raise EngineError(f"{verifier} returned probabilities of {values}, which sum to {sum(values):.4g} and not to 1")
+            if not 0 <= begin <= end <= len(passage):
+                raise EngineError(f"{verifier} named the sentence {begin}..{end} in a passage of {len(passage)} characters")
         return judgements
 
     @property
@@ -89,17 +97,6 @@ class BaseVerifier(Component, ABC):
     @abstractmethod
     def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
         """Return a judgement for each claim and its passage; both lists have the same length and are not empty."""
-
-
-def _check(judgement: Judgement, passage: str, verifier: str) -> None:
-    values = (judgement.support, judgement.contradict, judgement.neutral)
-    if not all(math.isfinite(value) and -_ROUNDING <= value <= 1 + _ROUNDING for value in values):
-        raise EngineError(f"{verifier} returned probabilities of {values}; each must be from 0 to 1")
-    if abs(sum(values) - 1) > _ROUNDING:
-        raise EngineError(f"{verifier} returned probabilities of {values}, which sum to {sum(values):.4g} and not to 1")
-    begin, end = judgement.sentence
-    if not 0 <= begin <= end <= len(passage):
-        raise EngineError(f"{verifier} named the sentence {begin}..{end} in a passage of {len(passage)} characters")
 
 
 # What of a passage a model reads.
@@ -120,10 +117,10 @@ def window_spans(text: str, size: int) -> list[Span]:
 
 def nearest_windows(claim: str, passage: str, size: int, most: int, room: float = math.inf) -> list[Span]:
     """Return the windows of a passage with most words of a claim, in order; one at least."""
-    wanted = set(words_of(claim))
-    nearest = sorted(window_spans(passage, size), key=lambda span: -len(wanted & set(words_of(passage[slice(*span)]))))
+    windows = window_spans(passage, size)
     chosen: list[Span] = []
-    for start, end in nearest[:most]:
+    for number in by_shared_words(claim, [passage[slice(*span)] for span in windows])[:most]:
+        start, end = windows[number]
         if not chosen or end - start <= room:
             chosen.append((start, end))
             room -= end - start

@@ -14,10 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 from nlp_retrieval import LanguageModel
 from nlp_retrieval.core import check_queries
 from nlp_retrieval.lm import LONGEST_ANSWER
-from nlp_retrieval.systems.evidence.index.passages import normal_text, passage_spans
+from nlp_retrieval.systems.evidence.index.passages import by_shared_words, normal_text, passage_spans
 from nlp_retrieval.systems.evidence.verifiers.base import Span
 from nlp_retrieval.systems.evidence.web_research.searching import merged_by_rank
-from nlp_retrieval.text import fenced, located, sentences_around, words_of
+from nlp_retrieval.text import fenced, located, sentences_around
 
 Stance = Literal["supports", "contradicts"]
 
@@ -77,12 +77,8 @@ class _NumberedText:
             if end - self.spans[begins[-1] - 1][0] > _CHARACTERS:
                 begins.append(number)
         parts = [range(begin, end) for begin, end in zip(begins, [*begins[1:], len(self.spans) + 1], strict=True)]
-        wanted = set(words_of(query))
-
-        def shared(part: range) -> int:
-            return len(wanted & set(words_of(self.text[self.spans[part[0] - 1][0] : self.spans[part[-1] - 1][1]])))
-
-        return sorted(sorted(parts, key=shared, reverse=True)[:_MOST_PARTS], key=lambda part: part[0])
+        texts = [self.text[self.spans[part[0] - 1][0] : self.spans[part[-1] - 1][1]] for part in parts]
+        return [parts[number] for number in sorted(by_shared_words(query, texts)[:_MOST_PARTS])]
 
 
 class _TextReading:
