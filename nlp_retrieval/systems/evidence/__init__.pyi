@@ -6,7 +6,6 @@ from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister 
 from nlp_retrieval.systems.evidence.citations.published import PublishedWork as PublishedWork
 from nlp_retrieval.systems.evidence.citations.published import check_references as check_references
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex as EvidenceIndex
-from nlp_retrieval.systems.evidence.source_files import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.testing import VerifierRules as VerifierRules
 from nlp_retrieval.systems.evidence.verdict.claims import ClaimVerifier as ClaimVerifier
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier as BaseVerifier
@@ -16,6 +15,7 @@ from nlp_retrieval.systems.evidence.verifiers.lexical import LexicalVerifier as 
 from nlp_retrieval.systems.evidence.verifiers.pair_model import PairModelVerifier as PairModelVerifier
 from nlp_retrieval.systems.evidence.web_research.crossref import Crossref as Crossref
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher as BaseFetcher
+from nlp_retrieval.systems.evidence.web_research.fetching import FetchedPage as FetchedPage
 from nlp_retrieval.systems.evidence.web_research.fetching import HttpFetcher as HttpFetcher
 from nlp_retrieval.systems.evidence.web_research.full_text import Extract as Extract
 from nlp_retrieval.systems.evidence.web_research.full_text import Match as Match

@@ -170,7 +170,7 @@ def export(
 
     Judged claims can be its queries.
     """
-    from nlp_retrieval.systems.evidence.index.collection import export_collection
+    from nlp_retrieval.systems.evidence.source_files import export_collection
 
     passages, judgements = export_collection(existing_project(project, None), output, judged)
     claims = f" and {counted(judgements, 'claim')}" if judged is not None else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -11,11 +12,36 @@ from pydantic import Field
 from nlp_retrieval.core import Component, given, may_set
 from nlp_retrieval.errors import EngineError, FetchError, FetchRefusedError
 from nlp_retrieval.systems.evidence.index.store import now
-from nlp_retrieval.systems.evidence.source_files import FetchedPage
 from nlp_retrieval.systems.evidence.web_research.addresses import USER_AGENT, WebTarget, shown, web_url
 
 if TYPE_CHECKING:
     from nlp_retrieval.systems.evidence.web_research.connections import Deadline, WebAnswer
+
+
+@dataclass(frozen=True)
+class FetchedPage:
+    """A fetched page; its content is only data.
+
+    Args:
+        asked_url: the requested address.
+        url: of the page, after redirects.
+        content: its bytes.
+        media_type: from the server, with its charset if there is one; may be empty.
+        fetch_date: ISO 8601.
+        title: if the content does not say it.
+
+    Examples:
+        >>> url = "https://example.org/krill"
+        >>> FetchedPage(url, url, b"<title>Krill</title>", "text/html", "2026-01-19").media_type
+        'text/html'
+    """
+
+    asked_url: str
+    url: str
+    content: bytes
+    media_type: str
+    fetch_date: str
+    title: str = ""
 
 
 class BaseFetcher(Component, ABC):

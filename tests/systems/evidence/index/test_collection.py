@@ -9,7 +9,7 @@ import pytest
 
 from nlp_retrieval import BeirLoader
 from nlp_retrieval.errors import SourceError
-from nlp_retrieval.systems.evidence.index.collection import export_collection
+from nlp_retrieval.systems.evidence.source_files import export_collection
 from systems.evidence.index.sources import LAKE, LAKE_TEXT, TOWN, TOWN_TEXT, lexical, two_sources
 
 LONG = "https://long.example/"
