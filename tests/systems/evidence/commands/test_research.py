@@ -49,7 +49,7 @@ def test_a_question_becomes_sources_and_passages(tmp_path: Path, web: WebServer)
         (("--search", "searxng:url=http://127.0.0.1:1"), 2, "--fetch"),
         (("--search", "bing", "--fetch", "http"), 2, "there is no search_engine called 'bing'"),
         (("--search", "searxng:url=http://127.0.0.1:1", "--fetch", "http"), 1, "no complete answer"),
-        (("--search", "searxng:url=x", "--fetch", "searxng:url=x"), 2, "there is no fetcher called 'searxng'"),
+        (("--search", "searxng:url=http://127.0.0.1:1", "--fetch", "searxng:url=x"), 2, "there is no fetcher called 'searxng'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, words: tuple[str, ...], code: int, said: str) -> None:
