@@ -8,7 +8,7 @@ DOCUMENTS = {
     "documents/markdown.py, parser": in_prose(
         "markdown_parser().parse(text[:N])", "from nlp_retrieval.documents.markdown import markdown_parser"
     ),
-    "documents/addresses.py": in_prose(
+    "documents/blocks.py, addresses": in_prose(
         "web_address('https://www.google.com/url?' + text), web_address(text), list(plain_links(text)), trimmed(text)",
         "from nlp_retrieval.documents.blocks import plain_links, trimmed, web_address",
     ),
@@ -35,5 +35,5 @@ DOCUMENTS = {
         "MACROS = 'url{ input{ bibliography{ cite{ cite< lstinline{ def{ newcommand{ iffalse'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
     ),
-    "documents/cleaning.py": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
+    "documents/blocks.py, unseen characters": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),
 }
