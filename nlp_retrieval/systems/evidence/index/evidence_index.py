@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -240,14 +239,14 @@ class EvidenceIndex:
             *([{"quality": {"in": grades}}] if grades else []),
         ]
         joined: Where | None = {"and": filters} if filters else None
-        by_source = None if joined is None else _by_source(joined, self._store.newest_at)
+        by_source = None if joined is None else _by_source(joined, self.source)
         texts: dict[str, SourceVersion] = {}
         stored_of = cache(self._store.stored)
 
         def wanted(result: RetrievalResult) -> bool:
             sha256, _ = place_of(result.item.item_id)
             if sha256 not in texts:
-                texts.update(self._store.texts([sha256]))
+                texts.update(self._store.texts(sha256))
             text = texts.get(sha256)
             return text is not None and text.newest and (grades is None or text.quality in grades)
 
@@ -344,7 +343,7 @@ class EvidenceIndex:
 
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
-        return not self._store.deleted().isdisjoint(_canonical([url]))
+        return _canonical(url) in self._store.deleted()
 
     @property
     def has_deleted(self) -> bool:
@@ -357,7 +356,7 @@ class EvidenceIndex:
 
     def versions(self, url: str) -> list[SourceVersion]:
         """Return all versions of the source under a URL, oldest first; none under what is no URL."""
-        return [version for canonical in _canonical([url]) for version in self._store.versions(canonical)]
+        return self._store.versions(_canonical(url))
 
     def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
         """Return the newest version of every URL, with some text in title or URL, and of some grade or better."""
@@ -400,7 +399,7 @@ class EvidenceIndex:
     def passages(self, key: str) -> list[EvidencePassage]:
         """Return all passages of a stored text by its key, in order."""
         stored = self._stored(key)
-        shown = self._store.texts([stored.sha256]).values()  # none if another process deleted it meanwhile
+        shown = self._store.texts(stored.sha256).values()  # none if another process deleted it meanwhile
         return [stored.passage(source, span) for source in shown for span in stored.spans]
 
     def close(self) -> None:
@@ -434,15 +433,15 @@ def _ratio(part: float, whole: float) -> float:
     return round(part / whole, 4) if whole > 0 else 0.0
 
 
-def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> Where:
+def _by_source(where: Where, source_at: Callable[[str], SourceVersion | None]) -> Where:
     """Return a filter with the URLs that it names replaced by the texts under them: the index holds one URL of each."""
     replaced: dict[str, Any] = {}
     sources: list[Where] = []
     for key, value in where.items():
         if key in ("and", "or"):
-            replaced[key] = [_by_source(part, texts_at) for part in value]
+            replaced[key] = [_by_source(part, source_at) for part in value]
         elif key == "not":
-            replaced[key] = _by_source(value, texts_at)
+            replaced[key] = _by_source(value, source_at)
         elif key in ("url", "metadata.url"):
             conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
             for operator in ("eq", "in"):
@@ -450,7 +449,8 @@ def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> 
                 urls = [wanted] if isinstance(wanted, str) else wanted
                 if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
                     del conditions[operator]
-                    sources.append({"source": {"in": texts_at(_canonical(urls))}})
+                    named = [source.sha256 for source in map(source_at, urls) if source is not None]
+                    sources.append({"source": {"in": named}})
             if conditions:
                 replaced[key] = conditions
         else:
@@ -458,12 +458,12 @@ def _by_source(where: Where, texts_at: Callable[[Iterable[str]], list[str]]) -> 
     return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
 
 
-def _canonical(urls: Iterable[str]) -> list[str]:
-    forms: list[str] = []
-    for url in urls:
-        with suppress(InputError):  # no source has it as a URL
-            forms.append(canonical_url(url))
-    return forms
+def _canonical(url: str) -> str:
+    """Return the canonical form of a URL; empty for what is none, under which there is no source."""
+    try:
+        return canonical_url(url)
+    except InputError:
+        return ""
 
 
 def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:

@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 import orjson
 
-from nlp_retrieval.core import DatabaseFile, DatabaseRow, normalize, refuse_lone_surrogates
+from nlp_retrieval.core import DatabaseFile, normalize, refuse_lone_surrogates
 from nlp_retrieval.errors import IndexDamagedError, IndexLockedError, IndexWriteError, InputError
 from nlp_retrieval.systems.evidence.grades import GRADES, assess_source_quality, check_grade
 from nlp_retrieval.systems.evidence.index.passages import EvidencePassage, normal_text, passage_spans
@@ -198,8 +198,6 @@ _VERSION = (
     "NOT EXISTS (SELECT 1 FROM versions n WHERE n.canonical = v.canonical AND (n.moment, n.id) > (v.moment, v.id)) "
     "FROM versions v JOIN texts t ON t.id = v.text_id"
 )
-_OF_TEXTS = "WHERE t.sha256 IN (SELECT value FROM json_each(?))"
-_OF_URLS = "WHERE v.canonical IN (SELECT value FROM json_each(?)) ORDER BY v.id"
 _TYPES = (str, str, str, str, str, int, int, int, str, str, str, int)
 
 
@@ -294,22 +292,16 @@ class EvidenceStore:
 
     def versions(self, canonical: str) -> list[SourceVersion]:
         """Return the versions of a URL, oldest first."""
-        return _versions(self.database.rows(f"{_VERSION} WHERE v.canonical = ? ORDER BY v.moment, v.id", (canonical,)))
+        return self._versions("WHERE v.canonical = ? ORDER BY v.moment, v.id", canonical)
 
     def all_versions(self) -> list[SourceVersion]:
         """Return every version of every URL, in the order of adding."""
-        return _versions(self.database.rows(f"{_VERSION} ORDER BY v.id"))
+        return self._versions("ORDER BY v.id")
 
-    def newest_at(self, canonicals: Iterable[str]) -> list[str]:
-        """Return the SHA-256 of the texts that are the newest versions of some URLs."""
-        versions = _versions(self.database.rows(f"{_VERSION} {_OF_URLS}", (json.dumps(list(canonicals)),)))
-        return [version.sha256 for version in versions if version.newest]
-
-    def texts(self, sha256s: Iterable[str] | None = None) -> dict[str, SourceVersion]:
+    def texts(self, key: str | None = None) -> dict[str, SourceVersion]:
         """Return how texts are shown, by their SHA-256: as the first of their newest versions, with the best grade of these."""
-        which, of = ("", ()) if sha256s is None else (_OF_TEXTS, (json.dumps(list(sha256s)),))
         by_text: dict[str, list[SourceVersion]] = {}
-        for version in _versions(self.database.rows(f"{_VERSION} {which} ORDER BY v.id", of)):
+        for version in self.all_versions() if key is None else self.versions_of(key):
             by_text.setdefault(version.sha256, []).append(version)
         shown = {}
         for sha256, of_text in by_text.items():
@@ -319,7 +311,13 @@ class EvidenceStore:
 
     def versions_of(self, key: str) -> list[SourceVersion]:
         """Return the versions that have a text, by its key or SHA-256, in the order of adding."""
-        return _versions(self.database.rows(f"{_VERSION} WHERE t.key = ?1 OR t.sha256 = ?1 ORDER BY v.id", (key,)))
+        return self._versions("WHERE t.key = ?1 OR t.sha256 = ?1 ORDER BY v.id", key)
+
+    def _versions(self, rest: str, *values: str) -> list[SourceVersion]:
+        rows = self.database.rows(f"{_VERSION} {rest}", values)
+        if any(tuple(map(type, row)) != _TYPES or row[3] not in GRADES for row in rows):
+            raise self._damaged("it holds a version that this package did not write")
+        return [SourceVersion(*[*columns, bool(newest)]) for *columns, newest in rows]
 
     def stored(self, key: str) -> StoredText | None:
         """Return the text with a shown key, or with this SHA-256, which it matches; None if there is none."""
@@ -364,12 +362,3 @@ class EvidenceStore:
         return IndexDamagedError(
             f"{self.database.path}: {what}; put back a copy of it, or move it away and add the sources again"
         )
-
-
-def _versions(rows: list[DatabaseRow]) -> list[SourceVersion]:
-    for row in rows:
-        if tuple(map(type, row)) != _TYPES or row[3] not in GRADES:
-            raise IndexDamagedError(
-                "the database of sources holds a version that this package did not write; it was tampered with"
-            )
-    return [SourceVersion(*[*values, bool(newest)]) for *values, newest in rows]
