@@ -19,6 +19,7 @@ import gzip
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
 
@@ -30,8 +31,6 @@ from nlp_retrieval.core.files.opening import READ_ERRORS, expanded, open_bytes, 
 from nlp_retrieval.core.files.records import ENCODED, decode_id, encode_id
 from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.errors import EngineError, GoldError, QueryError, SourceError
-
-__all__ = ["Run", "checked_scores", "ranked", "read_run", "write_qrels", "write_run"]
 
 NO_DOCUMENT = "no-document"
 """Stands in the judgements that a benchmark writes for a query without any."""
@@ -124,8 +123,9 @@ def checked_scores(query_id: str, scores: list[float]) -> NDArray[np.float32]:
 
 def written_scores(query_id: str, scores: list[float]) -> list[str]:
     """The scores as text, each below the one before it as a 32-bit float, and therefore as a 64-bit float too."""
-    columns = zip(scores, checked_scores(query_id, scores), _as_single(scores), strict=True)
-    return [repr(score) if kept == single else str(kept) for score, kept, single in columns]
+    written = checked_scores(query_id, scores)
+    columns = zip(scores, written, (written == _as_single(scores)).tolist(), strict=True)
+    return [repr(score) if is_kept else str(single) for score, single, is_kept in columns]
 
 
 def _as_single(scores: Iterable[float]) -> NDArray[np.float32]:
@@ -147,6 +147,7 @@ def ranked(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     return _as_trec_eval(dict(scores), [item_id.encode("utf-8", "surrogatepass") for item_id in scores])
 
 
+@lru_cache(maxsize=100_000)
 def _encode(name: str) -> str:
     """An id as one column."""
     if not name:
@@ -158,7 +159,7 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
     """Write a file completely or not at all."""
     target, content = expanded(path), "".join(parts).encode()
     # no time and no name in the header, so that the same run gives the same file
-    write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
+    write_output(target, gzip.compress(content, 1, mtime=0) if target.suffix == ".gz" else content)
 
 
 def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:
