@@ -20,15 +20,13 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.benchmarks.settings import MlflowSettings, WandbMode, WandbSettings
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import numbered_names
-from nlp_retrieval.core.files.atomic import make_folder
+from nlp_retrieval.core.files.atomic import check_folder_for_output, make_folder
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, DependencyError, OutputError, first_line, install
 from nlp_retrieval.evaluation.measures import Measure
@@ -103,31 +101,11 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
 def flat_config(config: Config) -> Config:
     """Return the settings of a searcher by path, without null values and secrets, and the short names of its parts."""
     flat: Config = {}
-
-    def add(key: str, value: Any) -> None:
-        if isinstance(value, dict):
-            if "name" in value and not key.rpartition("/")[2].startswith(str(value["name"])):  # a label says it already
-                flat[key] = value["name"]
-            for inner, setting in value.items():
-                if inner != "name":
-                    add(f"{key}/{inner}", setting)
-        elif isinstance(value, list) and value and all(isinstance(part, dict) and "name" in part for part in value):
-            flat[key] = "+".join(map(_name, value))
-            for number, (label, part) in enumerate(zip(numbered_names(map(_name, value)), value, strict=True), start=1):
-                add(f"{key}/{number if key == 'reranker' else label}", part)
-        elif value is not None:
-            flat[key] = value
-
     for key, value in without_secrets(config).items():
-        if key == "retrievers" and isinstance(value, dict | list):
-            parts = list(value.values()) if isinstance(value, dict) else value
-            flat["retrievers"] = "+".join(map(_name, parts))
-            for label, part in zip(numbered_names(map(_name, parts)), parts, strict=True):
-                add(label, part)
-        elif value is None and key in _ALWAYS:
-            flat[key] = "none"
-        elif key != "name" or value != "searcher":
-            add("searcher" if key == "name" else key, value)
+        if key != "name" or value != "searcher":
+            by_label = key == "retrievers" and isinstance(value, dict)
+            _add(flat, "searcher" if key == "name" else key, list(value.values()) if by_label else value)
+    flat = {key.removeprefix("retrievers/"): value for key, value in flat.items()}
     models = [flat.get(f"{key}/model") or value for key, value in flat.items() if key.endswith("/encoder")]
     links = [value for key, value in flat.items() if key.endswith("/links")]
     for part, part_names in (("encoder", [PurePosixPath(str(model)).name for model in models]), ("links", links)):
@@ -136,8 +114,20 @@ def flat_config(config: Config) -> Config:
     return flat
 
 
-def _name(part: Any) -> str:
-    return str(part.get("name")) if isinstance(part, dict) else str(part)
+def _add(flat: Config, key: str, value: Any) -> None:
+    if isinstance(value, dict):
+        if "name" in value and not key.rpartition("/")[2].startswith(str(value["name"])):  # a label says it already
+            flat[key] = value["name"]
+        for inner, setting in value.items():
+            if inner != "name":
+                _add(flat, f"{key}/{inner}", setting)
+    elif isinstance(value, list) and value and all(isinstance(part, dict) and "name" in part for part in value):
+        names = [str(part["name"]) for part in value]
+        flat[key] = "+".join(names)
+        for number, (label, part) in enumerate(zip(numbered_names(names), value, strict=True), start=1):
+            _add(flat, f"{key}/{number if key == 'reranker' else label}", part)
+    elif value is not None or key in _ALWAYS:
+        flat[key] = "none" if value is None else value
 
 
 def _figures(row: Row, view: ReportView) -> dict[str, float]:
@@ -151,16 +141,8 @@ def _figures(row: Row, view: ReportView) -> dict[str, float]:
     figures |= {_FRONTS[key]: result.name in front.names for key, front in view.fronts.items() if result.name in front.placed}
     if result.cost is not None:
         price = {key: cell.value for key, cell in row.cells.items() if key == "price_per_1000_queries"}
-        figures |= dict(_numbers("cost", asdict(result.cost) | price))
+        _add(figures, "cost", asdict(result.cost) | price)
     return figures
-
-
-def _numbers(key: str, value: object) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for inner, each in value.items():
-            yield from _numbers(f"{key}/{inner}", each)
-    elif isinstance(value, int | float):
-        yield key, value
 
 
 def _curves(row: Row) -> dict[str, dict[int, float]]:
@@ -177,13 +159,11 @@ def _queries(view: ReportView, name: str) -> tuple[str, Table] | None:
     paths = _there(view.report.files, ("per_query", "queries"))
     if len(paths) < 2:
         return None
-    values, queries = map(pq.read_table, paths)
-    values = values.filter(pc.equal(values["configuration"], name))
-    texts = dict(zip(queries["query_id"].to_pylist(), queries["text"].to_pylist(), strict=True))
-    columns = [column.key for column in view.summary if column.key in values.column_names]
-    text = pa.array([texts.get(query_id, "") for query_id in values["query_id"].to_pylist()])
-    table = values.select(["query_id", "group", *columns]).add_column(1, "query", text)
-    return "queries", (table.column_names, [list(row.values()) for row in table.to_pylist()])
+    values = pq.read_table(paths[0], filters=[("configuration", "=", name)]).to_pylist()
+    texts = {row["query_id"]: row["text"] for row in pq.read_table(paths[1], columns=["query_id", "text"]).to_pylist()}
+    measures = [column.key for column in view.summary if values and column.key in values[0]]
+    rows = [[row["query_id"], texts.get(row["query_id"], ""), row["group"], *map(row.get, measures)] for row in values]
+    return "queries", (["query_id", "query", "group", *measures], rows)
 
 
 def _comparison(runs: Sequence[LoggedRun]) -> Table:
@@ -272,18 +252,14 @@ def mode_of(settings: WandbSettings) -> tuple[WandbMode, str]:
         return "offline", "offline, as requested"
     with _wandb_quiet():
         has_key, address = bool(wandb.api.api_key), str(wandb.setup().settings.base_url)
-    if not has_key:
-        if settings.mode == "online":
-            raise ConfigurationError(
-                "wandb.mode is online, and no API key is configured; run wandb login, set WANDB_API_KEY, or write mode: offline"
-            )
-        return "offline", "no API key is configured"
-    server = without_secrets(address)
-    if is_reachable(address):
-        return "online", f"online, at {server}"
+    if has_key and is_reachable(address):
+        return "online", f"online, at {without_secrets(address)}"
+    reason = f"{without_secrets(address)} cannot be reached" if has_key else "no API key is configured"
     if settings.mode == "online":
-        raise OutputError(f"wandb.mode is online, and {server} cannot be reached; check the network, or write mode: offline")
-    return "offline", f"{server} cannot be reached"
+        cure = "check the network" if has_key else "run wandb login, set WANDB_API_KEY"
+        kind = OutputError if has_key else ConfigurationError
+        raise kind(f"wandb.mode is online, and {reason}; {cure}, or write mode: offline")
+    return "offline", reason
 
 
 @contextmanager
@@ -328,10 +304,8 @@ def log_to_wandb(report: BenchmarkReport, settings: WandbSettings, folder: str |
     import wandb
 
     target = Path(folder).absolute()
-    try:
-        make_folder(target)
-    except OSError as error:
-        raise OutputError(f"{target} cannot be made ({error.strerror}); choose another folder") from error
+    check_folder_for_output(target)
+    make_folder(target)
     finished = str(report.manifest.get("finished") or time.strftime("%Y-%m-%d %H:%M"))[:16].replace("T", " ")
     group = settings.group or f"{target.name or 'benchmark'} {finished}"[-_LONGEST_NAME:]
     folders = []
