@@ -283,13 +283,12 @@ class _Benchmark:
         if answered is not None and (right := self.settings.right_answers):
             of_answers = AnswerEvaluator(right).evaluate(answered.answers)
             evaluation = replace(evaluation, per_query=evaluation.per_query | of_answers.per_query)
-        fingerprint = searcher.fingerprint
-        identity = run_identity(searcher, fingerprint)
+        identity = run_identity(searcher, searcher.fingerprint)
         if isinstance(searcher, TrecRun):
             self.lists.add_rankings(name, rankings, self.titles)
         else:
             self.lists.add(name, results)
-        self.entrants[name] = Entrant(without_secrets(searcher.config), fingerprint, cost)
+        self.entrants[name] = Entrant(without_secrets(searcher.config), identity["fingerprint"], cost)
         self.evaluations[name], self.identities[name] = evaluation, identity
         if answered is not None:
             self.answers[name] = answered.questions

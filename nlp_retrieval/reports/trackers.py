@@ -79,16 +79,9 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
     for result in best_first(report):
         corpus = view.corpora[result.name]
         about = {} if corpus is None else {"corpus": corpus.fingerprint, "items": corpus.items}
-        runs.append(
-            LoggedRun(
-                result.name,
-                shared | about | flat_config(result.config),
-                _figures(rows[result.name], view),
-                {"fingerprint": result.fingerprint},
-                _curves(rows[result.name]),
-                _queries(view, result.name),
-            )
-        )
+        config, figures = shared | about | flat_config(result.config), _figures(rows[result.name], view)
+        words, curves = {"fingerprint": result.fingerprint}, _curves(rows[result.name])
+        runs.append(LoggedRun(result.name, config, figures, words, curves, _queries(view, result.name)))
     failed = [
         LoggedRun(each.name, shared | flat_config(each.config), words={"failed": each.reason, "error": each.error}, failed=True)
         for each in report.failed
