@@ -17,7 +17,9 @@ from nlp_retrieval.agents.trajectory import AgentStep, StepKind, Trajectory
 from nlp_retrieval.agents.transcripts import (
     ITEM_IDS,
     QUESTION_IDS,
+    READ,
     TranscriptReading,
+    id_of,
     plain_question,
     read_transcript,
     transcript_in,
@@ -104,9 +106,11 @@ def read_trajectories(
                     name = stem if len(rows) == 1 else f"{stem}:{number}"
                     trajectories += read_transcript(transcript, location, name, reading)
                 elif "steps" in row:
-                    own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if name in row), {})
-                    values = {name: value for name, value in row.items() if name not in QUESTION_IDS}
-                    trajectories.append(_made({"agent": named, **values, **own}))
+                    own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if row.get(name) is not None), {})
+                    values = {name: value for name, value in row.items() if name not in QUESTION_IDS and value is not None}
+                    if isinstance(row["steps"], list):
+                        values["steps"] = [_step(step, location) for step in row["steps"]]
+                    trajectories.append(Trajectory.model_validate_json(json.dumps({"agent": named, **values, **own})))
                 else:
                     sessions.add(row, location)
         trajectories += sessions.trajectories()
@@ -140,15 +144,14 @@ def _notes(reading: TranscriptReading) -> Iterator[str]:
         searches = counted(reading.unreadable, "search", "searches")
         yield f"{searches} returned something without ids that can be read; the results are missing"
     if reading.cut:
-        ends = counted(reading.cut, "trajectory ends", "trajectories end")
-        yield f"{ends} before an answer; what came back until then counts"
+        yield f"{counted(reading.cut, 'trajectory ends', 'trajectories end')} before an answer; what had come back counts"
 
 
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    endings = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
-    return sorted(file for file in place.glob("[!.]*") if file.name.endswith(endings) and file.is_file())
+    named = (file for file in place.glob("[!.]*") if file.name.removesuffix(".gz").endswith((".json", ".jsonl")))
+    return sorted(filter(Path.is_file, named))
 
 
 def _rows(file: Path) -> list[tuple[str, Any]]:
@@ -207,10 +210,6 @@ def _located(location: str) -> Iterator[None]:
         raise SourceError(f"{location}: {place}: {first['msg']}") from None
 
 
-def _made(values: Mapping[str, Any]) -> Trajectory:
-    return Trajectory.model_validate_json(json.dumps(values))
-
-
 class _Sessions:
     """Collects lines with a step or an answer each, by session; after an answer, another question begins."""
 
@@ -225,7 +224,7 @@ class _Sessions:
         agent = str(values.pop("agent", "") or self._agent)
         question, session = values.pop("question_id", None), values.pop("session", None)
         if session is None and question is None:
-            raise SourceError(f"{location} names no question: no question_id, session or messages ({quoted(list(row)[:5])})")
+            raise SourceError(f"{location} names no question: no question_id, session or messages ({quoted(row)}); {READ}")
         session = str(question if session is None else session)
         questions = self._sessions.setdefault((agent, session), {})
         name = next(reversed(questions), session) if question is None else str(question)  # that which the session is at
@@ -235,15 +234,14 @@ class _Sessions:
         own = parts[-1]
         if text := values.pop("question", ""):
             own["question"] = str(text)
-        values.pop("time", None)
-        number = values.pop("step", None)
+        number, _ = values.pop("step", None), values.pop("time", None)
         if "answer" in values or (values and values.keys() <= set(_OF_ANSWERS)):
             own |= {name: values.pop(name) for name in list(values) if name in _OF_ANSWERS}
         if values:
             place = number if type(number) is int else max(own["steps"], default=0) + 1
             if place in own["steps"]:
                 raise SourceError(f"{location}: step {place} of this session is there already; are two runs in one file?")
-            own["steps"][place] = _step(values, location)
+            own["steps"][place] = AgentStep.model_validate_json(json.dumps(_step(values, location)))
 
     def trajectories(self) -> list[Trajectory]:
         """Return the sessions as trajectories."""
@@ -256,7 +254,8 @@ class _Sessions:
                     asked = self._ids.get(plain_question(own["question"]), name) if name == session else name
                     own |= {"agent": agent, "question_id": asked if number == 1 else f"{asked}:{number}"}
                     with _located(location):
-                        made.append(_made(own).model_copy(update={"steps": tuple(steps[place] for place in sorted(steps))}))
+                        whole = Trajectory.model_validate_json(json.dumps(own))
+                    made.append(whole.model_copy(update={"steps": tuple(steps[place] for place in sorted(steps))}))
         return made
 
 
@@ -271,19 +270,21 @@ def _named(row: Mapping[str, Any], location: str) -> dict[str, Any]:
     return values
 
 
-def _step(values: dict[str, Any], location: str) -> AgentStep:
-    if "kind" not in values:
-        values["kind"] = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
+def _step(given: Any, location: str) -> Any:
+    """Return the fields of a step; what is no object as it is."""
+    if not isinstance(given, dict):
+        return given
+    values = _named(given, location)
+    likely = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
+    values.setdefault("kind", likely)
     if isinstance(values.get("results"), list):
         values["results"] = [_id_in(result, location) for result in values["results"]]
-    if isinstance(values.get("item_id"), int):
-        values["item_id"] = str(values["item_id"])
-    return AgentStep.model_validate_json(json.dumps(values))
+    if "item_id" in values:
+        values["item_id"] = id_of(values["item_id"])
+    return values
 
 
 def _id_in(result: Any, location: str) -> str:
-    if isinstance(result, dict):
-        result = next((result[name] for name in ITEM_IDS if name in result), None)
-    if isinstance(result, str | int) and not isinstance(result, bool) and str(result):
-        return str(result)
+    if item_id := id_of(result):
+        return item_id
     raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from nlp_retrieval.core.tables import AsTable
 from nlp_retrieval.errors import ConfigurationError, GoldError, ItemError, QueryError, RetrievalWarning, nearest
 from nlp_retrieval.evaluation.comparison import Comparison, compare
 from nlp_retrieval.evaluation.gold import relevant_documents
-from nlp_retrieval.evaluation.resampling import bootstrap_intervals
+from nlp_retrieval.evaluation.resampling import bootstrap_interval, holm
 from nlp_retrieval.text.printing import counted
 from nlp_retrieval.text.surfaces import words_of
 from nlp_retrieval.text.titles import normalize_title
@@ -45,6 +46,12 @@ MEASURES = {
 
 COUNTS = ("steps", "searches", "opened", "results", "last_gold_step", "tokens", "price", "seconds")
 """Counts per question; NaN where unknown. ``last_gold_step`` counts from 1 and is NaN if gold was missing at the end."""
+
+
+def figure(value: float, form: str) -> str:
+    """Return a figure as it is shown: ``"n/a"`` if it is unknown."""
+    return "n/a" if np.isnan(value) else format(value, form)
+
 
 _OF_CITATIONS = ("citation_precision", "citation_recall", "cited_unseen")
 _Units = dict[tuple[str, str], int]
@@ -105,32 +112,28 @@ class TrajectoryEvaluation(AsTable):
         known = np.isfinite(values)
         if not known.any():
             return np.nan, np.nan
-        bounds = np.array([(0.0, 1.0)])
-        ((low, high),) = bootstrap_intervals(values[known][None], self._members(known), bounds=bounds).tolist()
-        return low, high
+        return bootstrap_interval(values[known], self._members(known), bounds=(0.0, 1.0))
 
     def compare(self, measure: str = "recall") -> list[Comparison]:
-        """Compare every two agents in a measure, over the questions where it is known for all.
+        """Compare every two agents in a measure, over the questions where it is known for both; without any, they are left out.
 
         Args:
             measure: one of :data:`MEASURES`.
 
         Raises:
-            ConfigurationError: there are fewer than two agents, or there is no such measure.
-
-        Warns:
-            RetrievalWarning: some questions are known of some agents alone; if none is known of all, there are no comparisons.
+            ConfigurationError: there is no such measure.
         """
         if measure not in MEASURES:
             raise ConfigurationError(f"there is no measure {measure!r} of agents; {nearest(measure, list(MEASURES))}")
-        known = np.all([np.isfinite(self.per_query[agent][measure]) for agent in self.agents], axis=0)
-        if not known.all():
-            shared = f"{known.sum():,} of {len(known):,} questions, of which it is known for all"
-            warnings.warn(f"agents are compared in {measure} over {shared}", RetrievalWarning, stacklevel=2)
-        if not known.any():
-            return []
-        per_agent = {agent: {measure: self.per_query[agent][measure][known]} for agent in self.agents}
-        return compare(per_agent, families=self._members(known))
+        compared: list[Comparison] = []
+        for pair in combinations(self.agents, 2):
+            values = {agent: self.per_query[agent][measure] for agent in pair}
+            known = np.all([np.isfinite(own) for own in values.values()], axis=0)
+            if known.any():
+                shared = {agent: {measure: own[known]} for agent, own in values.items()}
+                compared += compare(shared, families=self._members(known), drawn_for=len(self.agents) ** 2)
+        corrected = zip(compared, holm([each.p for each in compared]), strict=True)
+        return [replace(each, p_holm=p, comparisons=len(compared)) for each, p in corrected]
 
     def curve(self, agent: str) -> Scores:
         """Return the mean recall after 0, 1, 2, ... searches up to the limit, with what was read until the next one.
@@ -168,11 +171,10 @@ class TrajectoryEvaluation(AsTable):
         return pa.table(columns)
 
     def __repr__(self) -> str:
-        shown = [
-            f"{agent}: " + ", ".join(f"{name} {means[name]:.3f}" for name in ("recall", "perfect_recall", "recall_by_search"))
-            for agent, means in ((agent, self.means(agent)) for agent in self.agents)
-        ]
-        return f"<{'; '.join(shown)}; {counted(len(self.query_ids), 'question')}>"
+        means = {agent: self.means(agent) for agent in self.agents}
+        names = ("recall", "perfect_recall", "recall_by_search")
+        shown = [", ".join(f"{name} {figure(own[name], '.3f')}" for name in names) for own in means.values()]
+        return f"<{'; '.join(map('{}: {}'.format, means, shown))}; {counted(len(self.query_ids), 'question')}>"
 
     def _members(self, mask: Mask) -> list[str | None]:
         return [family for family, member in zip(self.families, mask.tolist(), strict=True) if member]

@@ -13,22 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from nlp_retrieval.agents.measures import TrajectoryEvaluation
+from nlp_retrieval.agents.measures import MEASURES, TrajectoryEvaluation, figure
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
 from nlp_retrieval.evaluation.comparison import Comparison, sentence
 from nlp_retrieval.evaluation.resampling import family_numbers
 from nlp_retrieval.reports.page.charts import COLOURS, line_chart
 from nlp_retrieval.reports.page.templating import asset, rendered
+from nlp_retrieval.text.printing import counted
 
 _FILES = Path(__file__).parent / "page_files"
-_SHOWN = (
-    *("recall", "perfect_recall", "recall_by_search", "citation_precision", "citation_recall", "redundancy", "searched_on"),
-    "words_read",
-)
+_SHOWN = [name for name in MEASURES if name != "cited_unseen"]
 _COUNTS = {"searches": ",.1f", "opened": ",.1f", "tokens": ",.0f", "price": ",.4f", "seconds": ",.2f"}
 _MOST_QUESTIONS = 100
-MOST_STEPS = 60
-MOST_RESULTS = 10
+MOST_STEPS, MOST_RESULTS = 60, 10
 
 
 class ShownResult(NamedTuple):
@@ -79,7 +76,7 @@ def trajectories_page(
         >>> "1 question" in page, "large whales" in page
         (True, True)
     """
-    comparisons = evaluation.compare() if len(evaluation.agents) > 1 else []
+    comparisons = evaluation.compare()
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
     shown = _hardest(evaluation)[:_MOST_QUESTIONS]
     by_key = {(trajectory.agent, trajectory.question_id): trajectory for trajectory in trajectories}
@@ -104,13 +101,14 @@ def trajectories_page(
         intervals=evaluation.intervals,
         limit=evaluation.limit,
         counts={
-            name: {agent: "" if np.isnan(own[name]) else format(own[name], form) for agent, own in means.items()}
+            name: {agent: figure(own[name], form) for agent, own in means.items()}
             for name, form in _COUNTS.items()
             if not all(np.isnan(own[name]) for own in means.values())
         },
         n_questions=len(evaluation.query_ids),
         n_families=int(family_numbers(evaluation.families).max()) + 1,
         chart=_recall_chart(evaluation),
+        figure=figure,
         colours={agent: f"series-{position % COLOURS}" for position, agent in enumerate(evaluation.agents)},
         questions=[(query_id, list(filter(None, map(column, evaluation.agents, repeat(query_id))))) for query_id in shown],
         style=asset("report.css") + asset("agents.css", _FILES),
@@ -120,19 +118,20 @@ def trajectories_page(
 
 def headline_of(evaluation: TrajectoryEvaluation, comparisons: Sequence[Comparison]) -> str:
     """Return one sentence: which agent has the best recall, and what it takes."""
-    best = max(evaluation.agents, key=lambda agent: np.nan_to_num(evaluation.means(agent)["recall"], nan=-1.0))
-    means = evaluation.means(best)
-    takes = f"{means['searches']:.1f} searches a question"
+    means = {agent: evaluation.means(agent) for agent in evaluation.agents}
+    best = max(evaluation.agents, key=lambda agent: np.nan_to_num(means[agent]["recall"], nan=-1.0))
+    recall = {agent: figure(own["recall"], ".3f") for agent, own in means.items()}
+    said = f"{best} has a recall of {recall[best]} with {means[best]['searches']:.1f} searches a question"
     against = [comparison for comparison in comparisons if best in (comparison.system, comparison.baseline)]
     if not against:
-        return f"{best} has a recall of {means['recall']:.3f} with {takes}."
+        return f"{said}; there is no question to compare it on." if len(means) > 1 else f"{said}."
     closest = min(against, key=lambda comparison: abs(comparison.difference))
     other = closest.baseline if closest.system == best else closest.system
+    difference = closest.difference if closest.system == best else -closest.difference
     clear = "" if closest.p_holm <= 0.05 else ": not distinguishable"
-    second = evaluation.means(other)
     return (
-        f"{best} has the highest recall, {means['recall']:.3f} with {takes}; {other} has {second['recall']:.3f} with "
-        f"{second['searches']:.1f} (+{abs(closest.difference):.3f}, p = {closest.p_holm:.2g}{clear})."
+        f"{said}, {other} of {recall[other]} with {means[other]['searches']:.1f}; over "
+        f"{counted(closest.queries, 'question')} of both {difference:+z.3f} (p = {closest.p_holm:.2g}{clear})."
     )
 
 

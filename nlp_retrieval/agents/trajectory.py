@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
@@ -13,14 +13,14 @@ from nlp_retrieval.core.models import PlainModel
 StepKind = Literal["search", "open", "note", "other"]
 """What a step does: it searches, reads one item, writes down a text, or calls a tool that is none of these."""
 
+Number = TypeVar("Number", int, float)
 Id = Annotated[str, StringConstraints(min_length=1)]
 _MARK = re.compile(r"[\[【]([^\[\]【】]{1,2000})[\]】]")
-_BETWEEN_IDS = re.compile("[,;]")
 MOST = 10**15
 """The largest count or amount: sums of them are exact, and every file format holds them."""
 
-Count = Annotated[int, Field(ge=0, le=MOST)]
-Amount = Annotated[float, Field(ge=0, le=MOST, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=False, ge=0, le=MOST)]
+Amount = Annotated[float, Field(strict=False, ge=0, le=MOST, allow_inf_nan=False)]
 
 
 class AgentStep(PlainModel):
@@ -75,9 +75,7 @@ class AgentStep(PlainModel):
     @property
     def tokens(self) -> int | None:
         """Tokens in and out together; None if neither is known."""
-        if self.input_tokens is None and self.output_tokens is None:
-            return None
-        return (self.input_tokens or 0) + (self.output_tokens or 0)
+        return _total([self.input_tokens, self.output_tokens])
 
 
 class Trajectory(PlainModel):
@@ -124,22 +122,18 @@ class Trajectory(PlainModel):
     @property
     def tokens(self) -> int | None:
         """Tokens of the whole trajectory: as given for it, or the sum over its steps; None if unknown."""
-        if self.input_tokens is not None or self.output_tokens is not None:
-            return (self.input_tokens or 0) + (self.output_tokens or 0)
-        known = [step.tokens for step in self.steps if step.tokens is not None]
-        return sum(known) if known else None
+        whole = _total([self.input_tokens, self.output_tokens])
+        return _total([step.tokens for step in self.steps]) if whole is None else whole
 
     @property
     def cost(self) -> float | None:
         """Its price: as given for it, or the sum over its steps; None if unknown."""
-        known = [step.price for step in self.steps if step.price is not None] if self.price is None else [self.price]
-        return math.fsum(known) if known else None
+        return _total([step.price for step in self.steps]) if self.price is None else self.price
 
     @property
     def seconds(self) -> float | None:
         """How long its steps took together; None if unknown."""
-        known = [step.seconds for step in self.steps if step.seconds is not None]
-        return math.fsum(known) if known else None
+        return _total([step.seconds for step in self.steps])
 
     def seen(self) -> list[str]:
         """Return the ids that searches returned, each once, in the order in which they came."""
@@ -157,12 +151,18 @@ class Trajectory(PlainModel):
         return list(dict.fromkeys(cited_in(self.answer, known)))
 
 
+def _total(amounts: Sequence[Number | None]) -> Number | None:
+    """Return the sum of those that are known; None if none is."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known[1:], start=known[0]) if known else None
+
+
 def cited_in(text: str, known: set[str]) -> list[str]:
     """Return the ids that a text cites in brackets, of what was seen or numbers where ids are numbers."""
     numbers = any(item_id.isascii() and item_id.isdecimal() for item_id in known)
     cited: list[str] = []
     for mark in _MARK.finditer(text):
         inside = mark[1]
-        parts = [inside] if inside in known else [part.strip() for part in _BETWEEN_IDS.split(inside)]
+        parts = [inside] if inside in known else [part.strip() for part in re.split("[,;]", inside)]
         cited += [part for part in parts if part in known or (numbers and part.isascii() and part.isdecimal())]
     return cited

@@ -40,10 +40,12 @@ _FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
 _NOTHING = re.compile(
     r"(?:found )?(?:no|0)\b[^.:\n]{0,60}\b(?:results?|documents?|matches|hits|passages?|items?)\b", re.IGNORECASE
 )
+_AMOUNT = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?(?:e-[0-9]+)?")
 _ENDS = ("status", "stop_reason", "finish_reason")
 _CUT = ("incomplete", "failed", "cancelled", "max_tokens", "length")
 """What a response or a message says of its end if its text is no answer, or half of one."""
 NO_IDS = "no ids can be read in what came back"
+READ = "messages of OpenAI (Chat and Responses) and Anthropic, and ATIF are read"
 
 
 class _Spent(NamedTuple):
@@ -291,8 +293,7 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _
         if text := _plain(message.get("summary")):
             yield _Text("agent", text)
     elif role not in ("system", "developer") and (role is not None or form not in _SILENT):
-        read = "messages of OpenAI (Chat and Responses) and Anthropic, and ATIF"
-        raise SourceError(f"{where} has the role {role!r} and the type {form!r}, which are not known; {read} are read")
+        raise SourceError(f"{where} has the role {role!r} and the type {form!r}, which are not known; {READ}")
 
 
 def _arguments(call: Mapping[str, Any]) -> object:
@@ -334,7 +335,7 @@ def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Itera
             marked = (block.get("annotations") or block.get("citations")) if isinstance(block, dict) else None
             marks += marked if isinstance(marked, list) else []
     if texts:
-        yield _Text(by, "\n".join(texts), tuple(filter(None, map(_id_of, marks))))
+        yield _Text(by, "\n".join(texts), tuple(filter(None, map(id_of, marks))))
 
 
 def ids_in(output: Any) -> list[str] | None:
@@ -343,14 +344,15 @@ def ids_in(output: Any) -> list[str] | None:
         text, value = output.strip(), None
         with suppress(ValueError):
             value = parse_json(text) if text[:1] in ("[", "{") else None
-        return _written_in(text) if value is None else ids_in(value)
+        written = _WRITTEN_ID.findall(text) or (None if text and not _NOTHING.match(text) else [])
+        return written if value is None else ids_in(value)
     if isinstance(output, list):
         if texts := [str(part.get("text")) for part in output if isinstance(part, dict) and part.get("type") in _TEXTS]:
             with suppress(ValueError):
-                if all(each := [_id_of(parse_json(text)) for text in texts]):  # of one item each
+                if all(each := [id_of(parse_json(text)) for text in texts]):  # of one item each
                     return each
             return ids_in("\n".join(texts))
-        listed = [item_id for part in output if (item_id := _id_of(part))]
+        listed = [item_id for part in output if (item_id := id_of(part))]
         return listed if listed or not output else None
     for name in _LISTS if isinstance(output, dict) else ():
         if isinstance(output.get(name), list | dict | str) and (ids := ids_in(output[name])) is not None:
@@ -358,14 +360,10 @@ def ids_in(output: Any) -> list[str] | None:
     return [] if output is None else None
 
 
-def _written_in(text: str) -> list[str] | None:
-    written: list[str] = _WRITTEN_ID.findall(text)
-    return written or (None if text and not _NOTHING.match(text) else [])
-
-
-def _id_of(part: object) -> str:
+def id_of(part: object) -> str:
+    """Return the id of a result, itself or in an object; empty if there is none."""
     if not isinstance(part, dict):
-        return part if isinstance(part, str) else ""
+        return _first_id({"id": part})
     wrapped = (part.get(name) for name in ("item", "document", "metadata"))
     inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
     source = part.get("source")  # of a block with a search result
@@ -426,7 +424,7 @@ def _plain(value: object) -> str:
 def _spent(given: object) -> _Spent:
     if not isinstance(given, dict):
         return _UNKNOWN
-    known = {name: value for name, value in given.items() if type(value) in (int, float) and 0 <= value <= MOST}
+    known = {name: float(value) for name, value in given.items() if _AMOUNT.fullmatch(str(value))}
     known |= {name.removeprefix("total_"): value for name, value in known.items()}  # as ATIF has them
     counts = {name: int(value) for name, value in known.items() if value == int(value)}
     incoming = counts.get("prompt_tokens")

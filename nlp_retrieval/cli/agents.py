@@ -52,11 +52,10 @@ def evaluate(
         check_file_for_output(page)
     trajectories, gold = _read_with_gold(files, tool, config, qrels)
     evaluation = evaluate_trajectories(trajectories, relevant_from=relevant_from, **gold)
-    comparisons = evaluation.compare() if len(evaluation.agents) > 1 else []
+    comparisons = evaluation.compare()
     echo([headline_of(evaluation, comparisons), *_table(evaluation), *map(sentence, comparisons[:10])])
     if page is not None:
-        html = trajectories_page(evaluation, trajectories, titles=gold["titles"])
-        write_output(page, html.encode("utf-8", "replace"))
+        write_output(page, trajectories_page(evaluation, trajectories, titles=gold["titles"]).encode("utf-8", "replace"))
         say(f"written: {page}")
 
 
@@ -130,6 +129,7 @@ def _read(files: Sequence[Path], tool: list[str] | None, questions: Sequence[Que
 
 
 def _table(evaluation: TrajectoryEvaluation) -> Iterator[str]:
+    from nlp_retrieval.agents.measures import figure
     from nlp_retrieval.text.printing import counted
 
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
@@ -137,7 +137,7 @@ def _table(evaluation: TrajectoryEvaluation) -> Iterator[str]:
     rows = [["agent", "recall", "95%", *(name.replace("_", " ") for name in known)]]
     for agent, mean in means.items():
         low, high = evaluation.intervals[agent]["recall"]
-        figures = ["n/a" if math.isnan(mean[name]) else format(mean[name], _COLUMNS[name]) for name in known]
-        rows.append([agent, f"{mean['recall']:.3f}", f"{low:.2f}-{high:.2f}", *figures])
+        interval = "n/a" if math.isnan(low) else f"{low:.2f}-{high:.2f}"
+        rows.append([agent, figure(mean["recall"], ".3f"), interval, *(figure(mean[name], _COLUMNS[name]) for name in known)])
     yield from aligned(rows)
     yield f"{counted(len(evaluation.query_ids), 'question')}; intervals of recall over families."

@@ -60,7 +60,7 @@ def run(*words: str, code: int = 0) -> str:
 
 def test_agents_are_evaluated_and_compared_with_a_page(folder: Path) -> None:
     printed = run("evaluate", "agents.jsonl", "-c", "b.yaml", "--page", "a.html")
-    assert printed.startswith("good has the highest recall, 1.000 with 1.0 searches a question; bad has 0.000 with 1.5")
+    assert printed.startswith("good has a recall of 1.000 with 1.0 searches a question, bad of 0.000 with 1.5")
     assert "krill" in Path("a.html").read_text()
     assert run("evaluate", "agents.jsonl", "--qrels", "qrels.txt").splitlines()[0] == printed.splitlines()[0]
 

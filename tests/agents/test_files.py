@@ -56,12 +56,16 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_path: Path) -> None:
     lines = [
         {"session": "s", "question_id": "q1", "step": 2, "kind": "open", "docid": "d1"},
-        {"session": "s", "question_id": "q1", "step": 1, "query": "krill", "docids": ["d1", 2]},
+        {"session": "s", "question_id": "q1", "step": 1, "query": "krill", "docids": ["d1", 2], "k": "2", "price": None},
         {"session": "t", "question_id": "q2", "query": "fox", "retrieved": [{"id": "d3"}]},
         {"session": "s", "answer": "It is [d1]."},
     ]
     (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     one, two = read_trajectories(tmp_path / "s.jsonl")
+    steps = [lines[1] | {"results": None, "session": None, "question_id": None, "step": None}, {"kind": "open", "docid": "d1"}]
+    (tmp_path / "t.jsonl").write_text(json.dumps({"question_id": None, "qid": "q1", "steps": steps, "answer": None}))
+    (whole,) = read_trajectories(tmp_path / "t.jsonl")
+    assert (whole.question_id, [step.came for step in whole.steps]) == ("q1", [step.came for step in one.steps])
     assert (one.question_id, one.seen(), one.opened(), one.cited()) == ("q1", ["d1", "2"], ["d1"], ["d1"])
     assert (two.question_id, two.seen(), two.answer) == ("q2", ["d3"], "")
 
@@ -195,7 +199,7 @@ def test_calls_of_every_kind_are_read(tmp_path: Path, value: object, steps: list
 
 def test_what_providers_write_in_ways_of_their_own_is_read(tmp_path: Path) -> None:
     chat = json.loads(json.dumps(ANTHROPIC))
-    chat[1]["usage"] |= {"cache_read_input_tokens": 20_000, "cache_creation_input_tokens": 5000}
+    chat[1]["usage"] |= {"cache_read_input_tokens": 20_000, "cache_creation_input_tokens": "5000", "output_tokens": None}
     chat[3]["content"][0]["id"] = "t1"  # ids that begin anew with each turn
     chat[4]["content"][0] |= {"tool_use_id": "t1", "content": "Error analysis of whales: krill is what they eat."}
     items = [{"type": "text", "text": json.dumps({"item_id": name, "content": "..."})} for name in ("whale", "krill")]
