@@ -20,6 +20,7 @@ import numpy as np
 from nlp_retrieval.core.files.records import quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.core.queries import has_no_words
+from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, SourceError
 from nlp_retrieval.loaders.files import read_json_file_of_records, read_lines
@@ -32,8 +33,7 @@ from nlp_retrieval.text.printing import visible
 from nlp_retrieval.text.surfaces import words_of
 
 _TEXT_NAMES = ("query", "question", "text", "search", "search_term", "search term", "keyword", "top queries", "q", "input")
-_LONGEST = 2_000
-_SHORTEST_TYPO = 5
+_LONGEST, _SHORTEST_TYPO = 2_000, 5
 _HALF, _MASK = 2**63, 2**64 - 1
 _ENDS = " ?!.,;:\u2026\uff1f\uff01\u3002"
 
@@ -87,7 +87,7 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
             spellings.setdefault(_same_question(text), Counter())[shown] += 1
     if not spellings:
         raise SourceError(f"{path} holds no question with a word in it; give a log with a question per line or row")
-    texts = [each.most_common(1)[0][0] for each in spellings.values()]
+    texts: list[str] = without_secrets([each.most_common(1)[0][0] for each in spellings.values()])
     families = families_of(texts)
     ids = [f"log-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}" for key in spellings]
     sizes = Counter(families)

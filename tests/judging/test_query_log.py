@@ -75,5 +75,5 @@ def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"log": {"q": "krill"}}\n')
     with pytest.raises(SourceError, match=r'line 1: no "log\.q" field \(found: "log"\); pass column='):
         sample_log(tmp_path / "log.jsonl", column="log.q")
-    (tmp_path / "log.jsonl").write_text('{"page": 2}\n{"q": "krill"}\n')
-    assert [query.text for query in sample_log(tmp_path / "log.jsonl", column="q").queries] == ["krill"]
+    (tmp_path / "log.jsonl").write_text('{"page": 2}\n{"q": "krill by password=hunter22"}\n')
+    assert [query.text for query in sample_log(tmp_path / "log.jsonl", column="q").queries] == ["krill by password=***"]
