@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,8 @@ from nlp_retrieval.core.queries import first_repeated
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.searcher import Searcher
 from nlp_retrieval.core.secrets import without_secrets
-from nlp_retrieval.errors import ConfigurationError, nearest
+from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, nearest
+from nlp_retrieval.text.printing import counted
 
 # Dotted paths into the settings of a searcher: through mappings by key, and through lists by registry name, or by number if a
 # name occurs twice. A component given by name alone, or as an object, counts as a mapping of its settings.
@@ -183,7 +185,6 @@ class Grid:
     """Searchers of a grid or their settings by name, and the values of each axis."""
 
     searchers: dict[str, Any]
-    combinations: int
     axes: dict[str, str]
     values: dict[str, dict[str, str | int | float]]
 
@@ -216,6 +217,9 @@ def build_grid(
         composed = cast(BaseSearcher, build("searchers", {"name": Searcher.name} | settings, f"{where}[{name!r}]"))
         searchers.setdefault(value_key(composed.config), (name, composed))
     kept = dict(searchers.values())
+    if equal := [name for name in expanded.searchers if name not in kept]:
+        said = f"{counted(len(equal), 'configuration equals', 'configurations equal')} an earlier one, and only that runs"
+        warnings.warn(f"{where}: {said} (left out: {equal[0]!r})", RetrievalWarning, stacklevel=2)
     return replace(expanded, searchers=kept, values={name: expanded.values[name] for name in kept})
 
 
@@ -237,7 +241,7 @@ def expand_grid(searcher: object, vary: object, skip: object = (), where: str = 
     for name, chosen in zip(_names(axes, drawn, where), drawn, strict=True):
         settings[name] = _settings(searcher, axes, chosen, where)
         values[name] = {key: axis.recorded(value) for key, axis, value in zip(short, axes, chosen, strict=True)}
-    return Grid(settings, len(drawn), {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
+    return Grid(settings, {key: axis.path for key, axis in zip(short, axes, strict=True)}, values)
 
 
 def _axis(path: str, given: object, where: str) -> _Axis:

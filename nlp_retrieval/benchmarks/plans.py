@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -74,7 +75,7 @@ def plan_of(settings: BenchmarkSettings) -> Plan:
     for title, part in _titled(asking.values()):
         each, before = part.calls_per_query(), calls.get(title, 0)
         calls[title] = None if each is None or before is None else before + each * n_asked
-    held: list[Component] = [*searchers]
+    held = [one for one in settings.searchers.values() if isinstance(one, Component)]
     if settings.answerer is not None:
         held.append(settings.answerer)
         if (each := settings.answerer.calls_per_query()) != 0:  # each configuration gives it other passages
@@ -104,12 +105,9 @@ def _asking_parts(searcher: Component) -> dict[str, Component]:
 
 def _identity(retriever: BaseRetriever) -> Config | None:
     """The identity of an index, or None if it needs a model that is not on this machine."""
-    if any(_missing(retriever)):
-        return None
-    try:
-        return retriever.identity
-    except RetrievalError:
-        return None
+    with suppress(RetrievalError):
+        return None if any(_missing(retriever)) else retriever.identity
+    return None
 
 
 def _index_parameters(component: Component) -> Config:
@@ -140,8 +138,10 @@ def _parts_of(component: Component) -> Iterator[Component]:
 
 
 def _missing(component: Component) -> Iterator[str]:
-    """Yield the models of a component and its parts that are not on this machine; none is loaded."""
+    """Yield the models and runs of a component and its parts that are not on this machine; none is loaded."""
     for part in _parts_of(component):
+        if isinstance(part, TrecRun) and not expanded(part.path).exists():
+            yield part.path
         model, pipeline = getattr(part, "model", None), getattr(part, "spacy_pipeline", None)
         if isinstance(model, str) and part.kind in {"encoders", "rerankers"} and not _is_here(model, part):
             yield model
@@ -151,10 +151,6 @@ def _missing(component: Component) -> Iterator[str]:
 
 
 def _is_here(model: str, part: Component) -> bool:
-    if expanded(model).is_dir():
-        return True
-    try:
-        find_model(model, getattr(part, "revision", None), local_only=True)
-    except RetrievalError:
-        return False
-    return True
+    with suppress(RetrievalError):
+        return expanded(model).is_dir() or bool(find_model(model, getattr(part, "revision", None), local_only=True))
+    return False

@@ -22,6 +22,7 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
+from nlp_retrieval.benchmarks import TrecRun
 from nlp_retrieval.benchmarks.plans import Plan, plan_of
 from nlp_retrieval.core.index.build import build_index
 from nlp_retrieval.core.search.retriever import BaseRetriever
@@ -73,13 +74,14 @@ def test_models_that_are_not_here_are_named_and_none_is_loaded(tmp_path: Path, m
         "prompted": Searcher([FaissRetriever(SentenceTransformerEncoder(MODEL, query_prompt="q: "))]),
         "other": Searcher([FaissRetriever(nowhere)], EntityPhrases(spacy_pipeline="no_such_pipeline")),
         "reranked": Searcher([FaissRetriever(MODEL)], reranker=CrossEncoderReranker(str(tmp_path))),
+        "run": TrecRun("gone.trec"),
     }
     # with an index there, identities are compared
     build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever()])
     plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
-    assert plan.missing == [nowhere, "no_such_pipeline"]
+    assert plan.missing == [nowhere, "no_such_pipeline", "gone.trec"]
     assert sorted(plan.indexes.values()) == ["not known", "to build"], "prompts of queries are in no index"
-    assert f"not on this machine: {nowhere}, no_such_pipeline" in shown(plan)
+    assert f"not on this machine: {nowhere}, no_such_pipeline, gone.trec" in shown(plan)
 
 
 def test_calls_are_as_many_as_a_run_makes(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
