@@ -285,7 +285,7 @@ def compare_by_group(
     every = (len(per_query) - 1) * len(per_query[baseline]) * (len(groups) + 1)
     return {
         group: compare(_picked(per_query, mask), baseline, _members(families, mask), resamples, LEVEL, seed, drawn_for=every)
-        for group, mask in _with_all(groups, len(families)).items()
+        for group, mask in {"": np.ones(len(families), np.bool_), **groups}.items()
     }
 
 
@@ -299,16 +299,12 @@ def intervals_by_group(
     """Return the interval of every mean, low and high, by configuration, group and measure."""
     values = np.stack([column for measures in per_query.values() for column in measures.values()])
     intervals: dict[str, dict[str, dict[str, tuple[float, float]]]] = {name: {} for name in per_query}
-    for group, mask in _with_all(groups, len(families)).items():
+    for group, mask in {"": np.ones(len(families), np.bool_), **groups}.items():
         picked = values[:, mask], _members(families, mask)
         bounds = iter(bootstrap_intervals(*picked, resamples or RESAMPLES, LEVEL, seed, bounds=_OF_A_MEASURE).tolist())
         for name, measures in per_query.items():
             intervals[name][group] = {measure: (low, high) for measure, (low, high) in zip(measures, bounds, strict=False)}
     return intervals
-
-
-def _with_all(groups: Mapping[str, Mask], n_queries: int) -> dict[str, Mask]:
-    return {"": np.ones(n_queries, np.bool_), **groups}
 
 
 def _picked(per_query: PerQuery, mask: Mask) -> dict[str, dict[str, Scores]]:

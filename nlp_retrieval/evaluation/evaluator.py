@@ -46,6 +46,7 @@ class Evaluation(AsTable):
         without_relevant: how many have no relevant document; they score 0 and count.
         unjudged: how many further queries have results and no judgements; they do not count.
         unasked: how many further queries have judgements and were not asked; they do not count.
+        relevant_from: the lowest grade of a relevant document.
 
     Examples:
         >>> evaluator = RetrievalEvaluator(gold, ["whale", "krill", "fox"], None, measures=["mrr@10"])
@@ -60,6 +61,7 @@ class Evaluation(AsTable):
     without_relevant: int = 0
     unjudged: int = 0
     unasked: int = 0
+    relevant_from: int = 1
 
     def __getitem__(self, measure: str) -> float:
         """Return the mean of a measure, by any of its names: ``"ndcg@10"``, ``"nDCG@10"``.
@@ -81,7 +83,8 @@ class Evaluation(AsTable):
             counts += f", {count:,} of them without {what}, which score 0" if count else ""
         for count, what in ((self.unjudged, "without judgements"), (self.unasked, "judged and not asked")):
             counts += f"; {count:,} more {what}, which do not count" if count else ""
-        return counts
+        least = self.relevant_from
+        return f"{counts}; grades from {least} are relevant, lower ones count in nDCG alone" if least > 1 else counts
 
     def __repr__(self) -> str:
         return f"<{', '.join(f'{name} {value:.4f}' for name, value in self.means().items())}: {self._note}>"
@@ -230,7 +233,8 @@ class RetrievalEvaluator:
         if self._foreign:
             values |= self._by_ir_measures(positions, offsets, rows)
         ordered = {str(measure): values[str(measure)] for measure in self.measures}
-        return Evaluation(list(self.query_ids), ordered, int((lengths == 0).sum()), int((self._relevant == 0).sum()))
+        empty, without_relevant = int((lengths == 0).sum()), int((self._relevant == 0).sum())
+        return Evaluation(list(self.query_ids), ordered, empty, without_relevant, relevant_from=self.relevant_from)
 
     def qrels(self) -> dict[str, dict[str, int]]:
         """Return the gold as grades by item id, for other tools; documents missing from the corpus keep their name.

@@ -106,12 +106,12 @@ def counting_note(report: BenchmarkReport) -> str:
         return counted(number, noun, plural)
 
     empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
-    lacking = counted(counts.missing_documents, "relevant document")
-    but = ", except that lower grades count in nDCG" if report.relevant_from > 1 else ""
+    lacking, least = counted(counts.missing_documents, "relevant document"), report.relevant_from
+    graded = f"; grades from {least} are relevant, lower ones count in nDCG alone" if least > 1 else ""
     dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",
-        part(counts.without_relevant, f"{counts.without_relevant:,}", f" of them without a relevant document score 0{but}",
+        part(counts.without_relevant, f"{counts.without_relevant:,}", " of them without a relevant document score 0",
              "without_relevant"),
         f"queries without results score 0 ({listed(empty)})" if empty else "",
         part(missing - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
@@ -125,7 +125,7 @@ def counting_note(report: BenchmarkReport) -> str:
         part(counts.dropped, queries(counts.dropped), " without any relevant document in the corpus", "dropped"),
         part(counts.own_ids, "the hit that is the query itself, of ", f"{queries(counts.own_ids)} (same id)"),
     ]
-    said = f"{'; '.join(filter(None, parts))}."
+    said = f"{'; '.join(filter(None, parts))}{graded}."
     return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
 
 

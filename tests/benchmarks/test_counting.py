@@ -52,7 +52,7 @@ def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, group_by:
 
 def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
     gold = {"q1": {"a": 2}, "q2": {"c": 0}, "elsewhere": {"d": 1}}
-    assert "score 0, except that lower grades count" in view_of(ran(tmp_path, PLAIN, gold, relevant_from=2).report).counted
+    assert "grades from 2 are relevant, lower" in view_of(ran(tmp_path, PLAIN, gold, relevant_from=2).report).counted
     run = ran(tmp_path, PLAIN, gold)
     report = write_run_files(run, tmp_path / "out")
     line = view_of(report).counted

@@ -166,6 +166,7 @@ def test_a_query_that_was_not_asked_does_not_count_and_the_same_holds_in_a_compa
     run = compare_systems([searcher], {"q1": "fox"}, qrels, measures=["RR"])
     assert alone.means() == run.report.configurations[0].measures == {"mrr": 1.0}
     assert "1 more judged and not asked" in repr(alone)
+    assert "grades from 2 are relevant" in repr(evaluate({"q": {"a": 1.0}}, {"q": {"a": 2}}, relevant_from=2))
     assert run.report.counted is not None
     assert run.report.counted.unasked == 1
     assert evaluate(searcher.search({"q1": "fox"}, 5), qrels, ["RR"], asked=qrels).means() == {"mrr": 0.5}
