@@ -47,7 +47,7 @@ def headline(report: BenchmarkReport) -> str:
         >>> searchers = {"plain": Searcher(["bm25"]), "reranked": Searcher(["bm25"], reranker="overlap")}
         >>> run = Benchmarker(searchers, JsonlLoader("animals.jsonl"), queries, gold, index_path="index").run()
         >>> headline(run.report)
-        'reranked and plain have the same nDCG@10 in every query: .815'
+        'reranked and plain have the same nDCG@10 in every query (mean .815)'
     """
     measure, label = report.main_measure, Measure.parse(report.main_measure).label
     ranked = [result for result in best_first(report) if math.isfinite(result.measures.get(measure, math.nan))]
@@ -96,7 +96,7 @@ def _not_won(baseline: ConfigurationResult, label: str, tested: Sequence[tuple[C
     whose = printable(tested[0][0].name) if len(tested) == 1 else "nothing"
     if all(test.wins == test.losses == 0 for test in comparisons):
         whom = {1: whose, 2: "both others"}.get(len(tested), f"all {len(tested):,} others")
-        return f"{whom} and {name} have the same {label} in every query: {value}"
+        return f"{whom} and {name} have the same {label} in every query (mean {value})"
     negated = f"{whose} is not" if len(tested) == 1 else "nothing is"
     if reason := shared_reason(comparisons):
         could = f"{whose} could not" if len(tested) == 1 else "nothing could"

@@ -84,10 +84,10 @@ def test_a_baseline_that_nothing_beats_is_said_to_be_unbeaten() -> None:
 
 def test_equal_values_in_every_query_are_called_the_same() -> None:
     value = f"{np.mean(LOW):.3f}"[1:]
-    assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {LABEL} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW)) == f"b and a have the same {LABEL} in every query (mean {value})"
     opposed = headline(report_on(None, "xxyy", a=[0.1, 0.2, 0.3, 0.4], b=[0.2, 0.1, 0.4, 0.3]))
     assert opposed.endswith("their differences add up to 0 in every family of queries")
-    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"both others and a have the same {LABEL} in every query: {value}"
+    assert headline(report_on(a=LOW, b=LOW, c=LOW)) == f"both others and a have the same {LABEL} in every query (mean {value})"
 
 
 def test_untested_and_single_configurations_claim_nothing() -> None:
