@@ -227,7 +227,7 @@ class BestByFolds:
         return (
             f"best by {self.measure}: {self.best} ({self.in_sample:.3f} on the queries that chose it, chosen in {same} of "
             f"{len(self.chosen)} folds). Chosen without the queries that it ranks: {self.out_of_fold.mean():.3f}, "
-            f"{gain:+.3f} [{low:+.3f}, {high:+.3f}] over {self.baseline}"
+            f"{gain:+z.3f} [{low:+z.3f}, {high:+z.3f}] over {self.baseline}"
         )
 
 

@@ -224,7 +224,7 @@ def _report_lines(made: JudgingReport) -> Iterator[str]:
             f"\n{made.model.name} as a judge: kappa with people {_figure(agreed.kappa, agreed.kappa_interval)}, weighted "
             f"{_figure(agreed.weighted, agreed.weighted_interval)}; its grade minus theirs, on average:"
         )
-        yield from aligned((bias.part, f"{bias.bias:+.2f}", f"of {counted(bias.pairs, 'pair')}") for bias in made.model.biases)
+        yield from aligned((bias.part, f"{bias.bias:+z.2f}", f"of {counted(bias.pairs, 'pair')}") for bias in made.model.biases)
 
 
 @app.command()

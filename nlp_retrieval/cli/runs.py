@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nlp_retrieval.benchmarks.settings import BenchmarkConfig, MlflowSettings, WandbSettings
 
 
-_UNLIMITED = 10_000
-
 MeasuresOption = Annotated[str | None, typer.Option(help="Instead of the file's or run's: ndcg@10,recall@100,rbp@10(p=0.8).")]
 MainOption = Annotated[str | None, typer.Option(help="The measure to sort, test and draw by; default: the file's or run's.")]
 IdenticalIds = Annotated[
@@ -51,7 +49,7 @@ def print_comparison(report: BenchmarkReport) -> None:
     from nlp_retrieval.reports.view import view_of
 
     is_whole = not (sys.stdout.isatty() or "COLUMNS" in os.environ)
-    Console(width=_UNLIMITED if is_whole else None).print(SummaryTable(view_of(report), is_whole), soft_wrap=False)
+    Console(width=10_000 if is_whole else None).print(SummaryTable(view_of(report), is_whole), soft_wrap=False)
 
 
 _HANDFUL = 5

@@ -51,13 +51,12 @@ def command(
     queries, gold, main = list(loaded.queries), list(loaded.gold), loaded.main_measure
     usual = ("recall", "perfect_recall", "ndcg")
     measures = settings.measures or [each for each in loaded.measured if each == main or each.partition("@")[0] in usual]
-    report: TuningReport
     if retriever is not None:
         report = tune(retriever, composed.opened, queries, gold, folds=folds, measures=measures)
         weights = report.weights
     else:
-        filtered_by = settings.where_from
-        report = tune_signals(composed, queries, gold, folds=folds, where_from=filtered_by, measures=measures, main=main)
+        filtered = settings.where_from
+        report = tune_signals(composed, queries, gold, folds=folds, where_from=filtered, measures=measures, main=main)
         weights = {f"{signal}_weight": weight for signal, weight in report.weights.items()}
     echo(_lines(report, name))
     if report.unreachable:
@@ -93,19 +92,21 @@ def _chosen(
 
 
 def _lines(report: TuningReport, name: str) -> Iterator[str]:
-    yield f"{name}: {len(report.groups)} queries, {len({*report.groups})} groups, {len(report.fold_weights)} folds"
+    from nlp_retrieval.evaluation.resampling import family_numbers
+
+    groups = family_numbers(report.groups)
+    yield f"{name}: {len(groups)} queries, {groups.max() + 1} groups, {len(report.fold_weights)} folds"
     rows = [("measure", "as it is", "out of fold", "difference", "95% interval")]
-    after = report.out_of_fold.means()
     for measure, before in report.before.means().items():
-        gain, low, high = report.gain(measure)
-        rows.append((measure, f"{before:.3f}", f"{after[measure]:.3f}", f"{gain:+.3f}", f"{low:+.3f} to {high:+.3f}"))
+        after, (gain, low, high) = report.out_of_fold[measure], report.gain(measure)
+        rows.append((measure, f"{before:.3f}", f"{after:.3f}", f"{gain:+z.3f}", f"{low:+z.3f} to {high:+z.3f}"))
     yield from aligned(rows)
 
 
 def advice(report: TuningReport, measure: str) -> str:
     """Return whether the weights should be used, by their results on held-out queries."""
     gain, low, high = report.gain(measure)
-    gain_text = f"on queries they were not fitted to, {measure} changes by {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+    gain_text = f"on queries they were not fitted to, {measure} changes by {gain:+z.3f} [{low:+z.3f}, {high:+z.3f}]"
     if low > 0:
         return f"take these weights: {gain_text}"
     if high < 0:

@@ -241,7 +241,7 @@ class Gate:
                 f"{'; '.join(fallen)}: the baseline stays as it is. Run the gate without --update to see why, or pass "
                 "accept_losses=True"
             )
-        return [*lines, *(f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f})" for each in verdicts)]
+        return [*lines, *(f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+z.3f})" for each in verdicts)]
 
     @property
     def _is_ours(self) -> bool:

@@ -101,7 +101,7 @@ def as_json(report: GateReport) -> str:
 
 def _measure(each: MeasureVerdict) -> str:
     said = (
-        f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+.3f}; at least {each.low:+.3f} with 95%), "
+        f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+z.3f}; at least {each.low:+z.3f} with 95%), "
         f"margin {each.margin:g}: {each.verdict}"
     )
     return f"{said}; about {each.more:,} more queries could tell" if each.more else said

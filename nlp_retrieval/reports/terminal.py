@@ -72,7 +72,7 @@ def queries_view(
             Text(printable(row.query_id), "bold").append(f" {text}" if text else "", "not bold"),
             f"{row.one:.3f}",
             f"{row.other:.3f}",
-            Text(f"{row.gain:+.3f}", "green" if row.gain > 0 else "red" if row.gain < 0 else "dim"),
+            Text(f"{row.gain:+z.3f}", "green" if row.gain > 0 else "red" if row.gain < 0 else "dim"),
             str(row.entered),
         )
     heading = f"{measure} from {printable(one)} to {printable(other)}: the {len(changed)} of {total:,} queries that change most"
