@@ -107,7 +107,7 @@ def read_trajectories(
                     trajectories += read_transcript(transcript, location, name, reading)
                 elif "steps" in row:
                     own = next(({"question_id": str(row[name])} for name in QUESTION_IDS if row.get(name) is not None), {})
-                    values = {name: value for name, value in row.items() if name not in QUESTION_IDS and value is not None}
+                    values = _named({name: value for name, value in row.items() if name not in QUESTION_IDS}, location)
                     if isinstance(row["steps"], list):
                         values["steps"] = [_step(step, location) for step in row["steps"]]
                     trajectories.append(Trajectory.model_validate_json(json.dumps({"agent": named, **values, **own})))
@@ -190,8 +190,7 @@ def _lines(file: Path, content: bytes) -> Iterator[tuple[str, Any]]:
         except ValueError as error:
             if number < len(lines) and not file.match(SESSION_FILES):
                 raise SourceError(f"{location} is no JSON ({error})") from None
-            note = f"{location} was torn while it was written, and is left out"  # its writer was killed
-            warnings.warn(note, RetrievalWarning, stacklevel=4)
+            warnings.warn(f"{location} was torn while it was written, and is left out", RetrievalWarning, stacklevel=4)
 
 
 @contextmanager
@@ -267,6 +266,11 @@ def _named(row: Mapping[str, Any], location: str) -> dict[str, Any]:
             raise SourceError(f"{location}: {ours} is there twice, as {name!r} too; leave one of them out")
         if value is not None:
             values[ours] = value
+    for name in ("results", "citations"):
+        if isinstance(values.get(name), list):
+            values[name] = [_id_in(result, location) for result in values[name]]
+    if "item_id" in values:
+        values["item_id"] = id_of(values["item_id"])
     return values
 
 
@@ -277,14 +281,11 @@ def _step(given: Any, location: str) -> Any:
     values = _named(given, location)
     likely = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
     values.setdefault("kind", likely)
-    if isinstance(values.get("results"), list):
-        values["results"] = [_id_in(result, location) for result in values["results"]]
-    if "item_id" in values:
-        values["item_id"] = id_of(values["item_id"])
+    values.pop("step", None)
     return values
 
 
 def _id_in(result: Any, location: str) -> str:
     if item_id := id_of(result):
         return item_id
-    raise SourceError(f"{location}: a result is {kind(result)}; ids, or objects with an id, are expected")
+    raise SourceError(f"{location}: a result or citation is {kind(result)}; ids, or objects with an id, are expected")

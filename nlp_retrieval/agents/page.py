@@ -6,7 +6,6 @@ It has the head and the style of a benchmark's page, and needs no network and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +77,7 @@ def trajectories_page(
     """
     comparisons = evaluation.compare()
     means = {agent: evaluation.means(agent) for agent in evaluation.agents}
-    shown = _hardest(evaluation)[:_MOST_QUESTIONS]
+    asked = _hardest(evaluation)[:_MOST_QUESTIONS]
     by_key = {(trajectory.agent, trajectory.question_id): trajectory for trajectory in trajectories}
     recall = {agent: dict(zip(evaluation.query_ids, own["recall"], strict=True)) for agent, own in evaluation.per_query.items()}
 
@@ -110,7 +109,7 @@ def trajectories_page(
         chart=_recall_chart(evaluation),
         figure=figure,
         colours={agent: f"series-{position % COLOURS}" for position, agent in enumerate(evaluation.agents)},
-        questions=[(query_id, list(filter(None, map(column, evaluation.agents, repeat(query_id))))) for query_id in shown],
+        questions=[(each, [shown for agent in evaluation.agents if (shown := column(agent, each))]) for each in asked],
         style=asset("report.css") + asset("agents.css", _FILES),
         script=Markup(),
     )

@@ -62,10 +62,11 @@ def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_pat
     ]
     (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     one, two = read_trajectories(tmp_path / "s.jsonl")
-    steps = [lines[1] | {"results": None, "session": None, "question_id": None, "step": None}, {"kind": "open", "docid": "d1"}]
-    (tmp_path / "t.jsonl").write_text(json.dumps({"question_id": None, "qid": "q1", "steps": steps, "answer": None}))
+    steps = [lines[1] | {"results": None, "session": None, "question_id": None}, {"kind": "open", "docid": "d1"}]
+    (tmp_path / "t.jsonl").write_text(json.dumps({"question_id": None, "qid": "q1", "steps": steps, "citations": [2]}))
     (whole,) = read_trajectories(tmp_path / "t.jsonl")
     assert (whole.question_id, [step.came for step in whole.steps]) == ("q1", [step.came for step in one.steps])
+    assert whole.cited() == ["2"]
     assert (one.question_id, one.seen(), one.opened(), one.cited()) == ("q1", ["d1", "2"], ["d1"], ["d1"])
     assert (two.question_id, two.seen(), two.answer) == ("q2", ["d3"], "")
 
