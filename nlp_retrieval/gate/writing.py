@@ -42,7 +42,7 @@ def headline(report: GateReport) -> str:
 
 
 def _why_open(of_kind: Sequence[MeasureVerdict]) -> str:
-    more = f"about {max(each.more for each in of_kind):,} more queries could tell"
+    more = f"about {counted(max(each.more for each in of_kind), 'more query', 'more queries')} could tell"
     if fell := [each.label for each in of_kind if each.difference < 0]:
         return f"{listed(fell)} fell, and may have lost more than the margin; {more}"
     what = listed([each.label for each in of_kind])
@@ -59,7 +59,7 @@ def lines_of(report: GateReport) -> Iterator[str]:
         yield "What changed since the baseline, in the order in which to look:"
         yield from (f"  {change.kind}: {visible(change.detail)}" for change in report.changes)
     elif report.same < report.queries:
-        yield "Nothing that is recorded changed since the baseline: neither corpus, models, settings, versions nor gold."
+        yield "Nothing that the baseline records has changed: versions, gold, and of a Searcher corpus, models and settings."
     if report.lost:
         yield "Queries whose results changed most:" if report.verdict is None else "Queries that lost most:"
         for query in report.lost:
@@ -104,7 +104,7 @@ def _measure(each: MeasureVerdict) -> str:
         f"{each.label}: {each.before:.3f} -> {each.now:.3f} ({each.difference:+z.3f}; at least {each.low:+z.3f} with 95%), "
         f"margin {each.margin:g}: {each.verdict}"
     )
-    return f"{said}; about {each.more:,} more queries could tell" if each.more else said
+    return f"{said}; about {counted(each.more, 'more query', 'more queries')} could tell" if each.more else said
 
 
 def _query(query: LostQuery) -> Iterator[str]:
