@@ -75,7 +75,7 @@ def plan_of(settings: BenchmarkSettings) -> Plan:
     for title, part in _titled(asking.values()):
         each, before = part.calls_per_query(), calls.get(title, 0)
         calls[title] = None if each is None or before is None else before + each * n_asked
-    held = [one for one in settings.searchers.values() if isinstance(one, Component)]
+    held: list[Component] = [one for one in settings.searchers.values() if isinstance(one, Component)]
     if settings.answerer is not None:
         held.append(settings.answerer)
         if (each := settings.answerer.calls_per_query()) != 0:  # each configuration gives it other passages
