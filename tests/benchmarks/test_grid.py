@@ -173,7 +173,7 @@ def test_skips_may_name_numbers_truth_values_null_and_labels() -> None:
 
 
 def test_a_grid_builds_what_python_builds_and_what_comes_out_equal_once() -> None:
-    with pytest.warns(RetrievalWarning, match=r"4 configurations equal an earlier one .*'rrf, k1=0\.9, reranker=none'"):
+    with pytest.warns(RetrievalWarning, match=r"4 configurations equal an earlier one.*'rrf, k1=0\.9, reranker=none'"):
         grid = build_grid(
             {"retrievers": ["bm25", FaissRetriever(HashedWords())]},
             {"fusion": [None, "rrf", WeightedSum()], "retrievers.bm25.k1": [0.9, 1.6], "reranker": [None, OverlapReranker()]},
