@@ -33,7 +33,7 @@ TESTS = {
     "core/candidates.py": "core/test_candidates.py core/test_ranking.py core/search",
     "core/search/joining.py": "core/search",
     "core/filters.py": "core/test_filters.py core/test_table_filters.py",
-    "core/index/update.py": "core/index retrievers/link_graph/test_updates.py",
+    "core/index/build.py": "core/index retrievers/link_graph/test_updates.py",
     "retrievers/bm25/scoring.py": "retrievers/bm25",
     "retrievers/bm25/postings.py": "retrievers/bm25",
     "retrievers/link_graph/walk.py": "retrievers/link_graph",

@@ -102,7 +102,7 @@ def add(
 
     Existing items are not indexed again; a search sees all of the new items or none.
     """
-    from nlp_retrieval.core.index.update import add_items
+    from nlp_retrieval.core.index.build import add_items
     from nlp_retrieval.core.search.base_searcher import builders_of
 
     source = corpus_loader(corpus, loader, option).stream()
@@ -122,7 +122,7 @@ def delete(
 
     An unknown id is an error, and then nothing is deleted.
     """
-    from nlp_retrieval.core.index.update import delete_items
+    from nlp_retrieval.core.index.build import delete_items
     from nlp_retrieval.core.search.base_searcher import builders_of, drop_retriever
     from nlp_retrieval.loaders.files import read_lines
 
@@ -146,7 +146,7 @@ def compact(index: Annotated[Path, typer.Argument(help="An index directory.")], 
     Joins segments and drops deleted items. Updates do this themselves when there is much to do; it is never
     required.
     """
-    from nlp_retrieval.core.index.update import compact_index
+    from nlp_retrieval.core.index.build import compact_index
     from nlp_retrieval.core.search.base_searcher import builders_of
 
     report = compact_index(index, builders_of(index, trust=trust))

@@ -64,6 +64,7 @@ from nlp_retrieval.core.files.yaml_text import read_yaml as read_yaml
 from nlp_retrieval.core.filters import Where as Where
 from nlp_retrieval.core.filters import parse_filter as parse_filter
 from nlp_retrieval.core.index.build import IndexReport as IndexReport
+from nlp_retrieval.core.index.build import UpdateReport as UpdateReport
 from nlp_retrieval.core.index.generation import MANIFEST_FILE as MANIFEST_FILE
 from nlp_retrieval.core.index.generation import Generation as Generation
 from nlp_retrieval.core.index.generation import SegmentFolder as SegmentFolder
@@ -71,7 +72,6 @@ from nlp_retrieval.core.index.generation import open_generation as open_generati
 from nlp_retrieval.core.index.generation import read_manifest as read_manifest
 from nlp_retrieval.core.index.generation import verify_index as verify_index
 from nlp_retrieval.core.index.items import ItemTable as ItemTable
-from nlp_retrieval.core.index.update import UpdateReport as UpdateReport
 from nlp_retrieval.core.models import Answer as Answer
 from nlp_retrieval.core.models import ByKey as ByKey
 from nlp_retrieval.core.models import Gold as Gold

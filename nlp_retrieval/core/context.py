@@ -91,7 +91,7 @@ def search_context() -> SearchContext:
 @contextmanager
 def changed_context(**changes: Any) -> Iterator[SearchContext]:
     """Run the block in the current context with some fields changed."""
-    context = replace(_current.get(), **changes)
+    context = replace(search_context(), **changes)
     token = _current.set(context)
     try:
         yield context

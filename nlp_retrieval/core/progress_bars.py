@@ -117,7 +117,7 @@ def progress(what: str, total: int | None) -> AbstractContextManager[Advance]:
     return DISPLAY.work(what, total)
 
 
-def tracked(what: str, batches: Iterable[list[T]], total: int) -> Iterator[list[T]]:
+def tracked(what: str, batches: Iterable[list[T]], total: int | None) -> Iterator[list[T]]:
     """Yield batches, and show progress by the number of their members.
 
     Examples:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
+from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,10 +27,9 @@ from nlp_retrieval.core.components.component import Config, canonical_json, dige
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
 from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import expanded, explain_file_limit, open_regular
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.models import PlainModel
-from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
@@ -77,11 +77,6 @@ class CorpusRecord(PlainModel):
     n_items: int = Field(ge=1)
     segments: Annotated[list[Segment], Field(min_length=1)]
     deleted: FolderRecord | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Return how many rows there are, including those of deleted items."""
-        return self.segments[-1].end_row
 
     @property
     def records(self) -> list[FolderRecord]:
@@ -168,9 +163,9 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
-    if not isinstance(path, str | PathLike) or "\0" in str(path) or find_lone_surrogate(str(path)) is not None:
+    if not isinstance(path, str | PathLike) or "\0" in str(path) or str(path).encode(errors="ignore").decode() != str(path):
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    return expanded(path)
+    return Path(expanduser(path))  # noqa: PTH111 -- Path's own raises where there is no such user
 
 
 def read_manifest(directory: Path) -> Manifest | None:
@@ -277,7 +272,7 @@ def open_items(directory: Path, corpus: CorpusRecord) -> ItemTable:
             raise damaged(path, f"it does not hold ascending rows below {len(items):,}")
         items.delete(rows)
         n_live -= len(rows)
-    if (len(items), n_live) != (corpus.n_rows, corpus.n_items):
+    if (len(items), n_live) != (corpus.segments[-1].end_row, corpus.n_items):
         raise IndexDamagedError(f"{directory} holds {n_live:,} items, and its manifest says {corpus.n_items:,}; {CURE}")
     return items
 

@@ -30,7 +30,7 @@ from nlp_retrieval.core.files.columns import CURE
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import TIME, Combination, Condition, Filter, Where, instant_of, kind_of, parse_filter, shown
 from nlp_retrieval.core.models import SearchableItem, join_title
-from nlp_retrieval.core.progress_bars import progress
+from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import IndexDamagedError, ItemError, QueryError, nearest
@@ -115,14 +115,10 @@ class ItemsDigest:
 def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str]:
     """Write items into an empty folder; return their number and their fingerprint; ItemError if they cannot be indexed."""
     digest, kinds, n_items, spool = ItemsDigest(), dict[str, str](), 0, folder / "spool.arrows"
-    hashes: list[NDArray[np.int64]] = []
+    hashes: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     schema = pa.schema([*_FIXED, pa.field("metadata", pa.string())])
-    with (
-        pa.OSFile(str(spool), "wb") as sink,
-        pa.ipc.new_stream(sink, schema) as writer,
-        progress("reading items", None) as advance,
-    ):
-        for batch in _batches(items):
+    with pa.OSFile(str(spool), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
+        for batch in tracked("reading items", _batches(items), None):
             rows = []
             for item in batch:
                 metadata, text = digest.add(item)
@@ -134,9 +130,6 @@ def write_items(items: Iterable[SearchableItem], folder: Path) -> tuple[int, str
             writer.write_batch(pa.record_batch(columns, schema=schema))
             hashes.append(np.fromiter((hash(item.item_id) for item in batch), np.int64, len(batch)))
             n_items += len(batch)
-            advance(len(batch))
-    if n_items == 0:
-        raise ItemError("the corpus is empty: there is no item to index; if a loader reads it, check its path and its filters")
     _check_unique(np.concatenate(hashes), spool)
     _write_typed(spool, folder / ITEMS_FILE, kinds)
     spool.unlink()

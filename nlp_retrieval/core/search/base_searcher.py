@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
@@ -24,7 +24,15 @@ from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
-from nlp_retrieval.core.index.build import IndexReport, build_index, writing
+from nlp_retrieval.core.index.build import (
+    IndexReport,
+    UpdateReport,
+    add_items,
+    build_index,
+    compact_index,
+    delete_items,
+    writing,
+)
 from nlp_retrieval.core.index.generation import (
     MANIFEST_FILE,
     Generation,
@@ -36,9 +44,8 @@ from nlp_retrieval.core.index.generation import (
     publish_manifest,
     require_manifest,
 )
-from nlp_retrieval.core.index.update import UpdateReport, add_items, compact_index, delete_items
 from nlp_retrieval.core.models import RetrievalResult
-from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
+from nlp_retrieval.core.search.retriever import BaseRetriever, OpenedRetrievers, with_parts
 from nlp_retrieval.errors import (
     ConfigurationError,
     IndexLockedError,
@@ -140,13 +147,6 @@ class _Open:
 
     def __get__(self, searcher: SearcherT | None, cls: type[SearcherT]) -> Callable[..., SearcherT]:
         return cls._open_of_index if searcher is None else searcher._open
-
-
-class OpenedRetrievers(NamedTuple):
-    """Retrievers opened on one generation of an index."""
-
-    generation: Generation
-    retrievers: dict[str, BaseRetriever]
 
 
 class BaseSearcher(Component, ABC):
@@ -301,13 +301,8 @@ class BaseSearcher(Component, ABC):
     def _open(self, path: str | Path) -> Self:
         """Open an index; returns the searcher itself."""
         with self._index_lock:  # otherwise a slow refresh could replace a newer generation by an older one
-            self._opened = self.opened_on(open_generation(path))
+            self._opened = OpenedRetrievers.on(open_generation(path), self.retrievers)
         return self
-
-    def opened_on(self, generation: Generation) -> OpenedRetrievers:
-        """Return the retrievers, opened on a generation."""
-        stages = current_stages()
-        return OpenedRetrievers(generation, {label: stages.opened(r, generation) for label, r in self.retrievers.items()})
 
     def open_retrievers(self) -> OpenedRetrievers:
         """Return the opened retrievers; a copy opens its index now; IndexMissingError if no index was opened."""

@@ -11,19 +11,19 @@ import copy
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, ClassVar, NoReturn, Self, cast
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, cast
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, merge_subqueries, search_parts
-from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, canonical_json, is_abstract
+from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, digest_of_key, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import add_note, encoding_once, search_context
 from nlp_retrieval.core.explanation import Explanation
@@ -331,6 +331,19 @@ class BaseRetriever(Builder, Expression, ABC):
             return self._opened
 
 
+class OpenedRetrievers(NamedTuple):
+    """Retrievers opened on one generation of an index."""
+
+    generation: Generation
+    retrievers: dict[str, BaseRetriever]
+
+    @classmethod
+    def on(cls, generation: Generation, retrievers: Mapping[str, BaseRetriever]) -> OpenedRetrievers:
+        """Open retrievers on a generation."""
+        stages = current_stages()
+        return cls(generation, {label: stages.opened(each, generation) for label, each in retrievers.items()})
+
+
 # Retrievers that define ``index`` and ``retrieve`` alone.
 
 
@@ -403,8 +416,8 @@ def _differences(indexed: object, given: object, place: str = "") -> list[str]:
 
 def with_parts(retrievers: Iterable[BaseRetriever]) -> list[BaseRetriever]:
     """These retrievers and all their parts, parts first, each index once."""
-    by_identity: dict[str, BaseRetriever] = {}
+    by_identity: dict[bytes, BaseRetriever] = {}
     for retriever in retrievers:
         for needed in [*with_parts(retriever.parts()), *([retriever] if retriever.has_index else [])]:
-            by_identity.setdefault(canonical_json(needed.identity), needed)
+            by_identity.setdefault(digest_of_key(needed.identity), needed)
     return list(by_identity.values())

@@ -28,11 +28,11 @@ from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult
 from nlp_retrieval.core.queries import POOL_DEPTH, check_k, check_processed, check_queries, check_results, has_no_words
-from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates
 from nlp_retrieval.core.search.joining import BaseFusion, RawScore, ReciprocalRankFusion, WeightedSum, interleave, weights_for
 from nlp_retrieval.core.search.reranker import BaseReranker
-from nlp_retrieval.core.search.retriever import BaseRetriever, current_stages, with_parts
+from nlp_retrieval.core.search.retriever import BaseRetriever, OpenedRetrievers, current_stages, with_parts
 from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.errors import ConfigurationError, nearest
 
@@ -333,7 +333,7 @@ class SearcherRetriever(BaseRetriever):
     def open(self, generation: Generation) -> Self:
         opened = copy.copy(self)
         opened._n_rows = len(generation.items)
-        opened._inner = self.searcher.opened_on(generation)
+        opened._inner = OpenedRetrievers.on(generation, self.searcher.retrievers)
         return opened
 
     def search_batch(self, queries: list[str], k: int, allowed: Mask | None) -> Hits:
