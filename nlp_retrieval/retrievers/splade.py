@@ -22,8 +22,8 @@ from nlp_retrieval.encoders.base import MOST_TERMS, BaseSparseEncoder, TermWeigh
 from nlp_retrieval.encoders.passages import encoded_terms
 from nlp_retrieval.encoders.splade import SpladeEncoder
 from nlp_retrieval.errors import ModelError
-from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, merge_runs
-from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, found_in
+from nlp_retrieval.retrievers.bm25.postings import INDPTR, ROWS, Run, Spooled, check_postings, found_in, merge_runs
+from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer
 from nlp_retrieval.retrievers.vectors import warn_of_cut
 
 # The files of a splade index: memory-mapped postings with weights, written in bounded memory and checked when opened, because

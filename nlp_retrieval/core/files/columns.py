@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.json_text import MAX_BYTES, parse_json
 from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
 from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
@@ -89,7 +89,8 @@ def check_numbers(path: Path, numbers: NDArray[np.integer], end: int) -> None:
 def read_texts(path: Path) -> list[str]:
     """Return the texts of a file that holds them as a list in JSON; IndexDamagedError for anything else."""
     try:
-        texts = read_json_file(path)
+        with explain_file_limit(path), open_regular(path) as file:
+            texts = parse_json(file.read(MAX_BYTES + 1))
     except OSError as error:
         raise unreadable(path, error) from error
     except ValueError as error:

@@ -6,8 +6,10 @@ length, blends with the incoming ranking, and keeps the signals.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,10 +22,9 @@ from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.queries import check_k, check_queries, check_results
-from nlp_retrieval.core.search.adapters import check_signature, read_lists
 from nlp_retrieval.core.search.expressions import Expression
 from nlp_retrieval.core.search.joining import FusionPool, normalized
-from nlp_retrieval.errors import EngineError, QueryError
+from nlp_retrieval.errors import ConfigurationError, EngineError, QueryError
 
 Blend = Literal["replace", "rank", "score"]
 
@@ -38,8 +39,8 @@ class BaseReranker(Component, Expression, ABC):
     that a reranker scores equally share the mean of their ranks (Kendall, Biometrika 1945): it has no preference among them,
     and the incoming ranking decides.
 
-    A reranker defines ``score_pairs``. A subclass that defines ``rerank`` alone works too: see
-    :mod:`nlp_retrieval.core.search.adapters`.
+    A reranker defines ``score_pairs``. A subclass that defines ``rerank(self, nlqs, results, k)`` alone works too; its lists
+    are best first, and their hits are results, items or ids, alone or in pairs with scores.
     """
 
     kind: ClassVar[str] = "rerankers"
@@ -163,7 +164,57 @@ def _shared_ranks(batch: Hits, scores: Scores) -> Scores:
     return ranks
 
 
-# Rerankers that define ``rerank`` alone.
+# Rerankers that define ``rerank`` alone, and what retrievers that define ``index`` and ``retrieve`` alone share with them. Each
+# list that they return is best first; without scores, the score is 1 / rank. A result's signals are not kept.
+
+_HIT = "a hit is a RetrievalResult, an item, the id of one, or a pair of one of these and a score"
+Found = tuple[Rows, Scores]
+
+
+def check_signature(cls: type, method: str, *wanted: str) -> None:
+    """Raise a ConfigurationError unless a method has these parameters; further ones need a default."""
+    given = list(inspect.signature(getattr(cls, method)).parameters.values())[1:]
+    written = [parameter.name for parameter in given]
+    needed = [p.name for p in given if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if written[: len(wanted)] != [*wanted] or not {*needed} <= {*wanted}:
+        raise ConfigurationError(
+            f"{cls.__name__}.{method}({', '.join(written)}): define {method}(self, {', '.join(wanted)}); further parameters "
+            "need a default"
+        )
+
+
+def read_lists(returned: object, row_of: Sequence[Mapping[str, int]], said: str) -> list[Found]:
+    """Read what ``said`` returned: the rows of each query's hits, by ``row_of``, and their scores, 1 / rank if it gave none."""
+    if not isinstance(returned, list | tuple) or len(returned) != len(row_of):
+        shown = f"{len(returned)} lists" if isinstance(returned, list | tuple) else type(returned).__name__
+        raise EngineError(f"{said} returned {shown} for {len(row_of)} queries; return one list of hits for each")
+    return [_read_list(hits, rows, said) for hits, rows in zip(returned, row_of, strict=True)]
+
+
+def _read_list(returned: object, row_of: Mapping[str, int], said: str) -> Found:
+    if not isinstance(returned, list | tuple):
+        raise EngineError(f"{said} returned {returned!r:.80} for a query; return a list of hits, best first: {_HIT}")
+    hits = [_read_hit(entry, said) for entry in returned]
+    if unknown := [item_id for item_id, _ in hits if item_id not in row_of]:
+        raise EngineError(f"{said} returned {unknown[0]!r:.80}, the id of none of the {len(row_of)} items that it got")
+    given = [score for _, score in hits if score is not None]
+    if given and len(given) < len(hits):
+        raise EngineError(f"{said} returned a list in which only some hits have a score; give one to each, or to none")
+    scores = np.array(given, np.float64) if given else 1.0 / np.arange(1.0, len(hits) + 1.0)
+    return np.array([row_of[item_id] for item_id, _ in hits], np.int64), scores
+
+
+def _read_hit(entry: object, said: str) -> tuple[str, float | None]:
+    match entry:
+        case RetrievalResult():
+            return entry.item.item_id, entry.score
+        case SearchableItem():
+            return entry.item_id, None
+        case str():
+            return entry, None
+        case (item, Real() as score):
+            return _read_hit(item, said)[0], float(score)
+    raise EngineError(f"{said} returned {entry!r:.80} ({type(entry).__name__}) as a hit; {_HIT}")
 
 
 class AdaptedReranker(BaseReranker):

@@ -12,7 +12,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -34,11 +34,10 @@ from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
-from nlp_retrieval.core.processes import forked, use_one_thread_after_fork
+from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
-from nlp_retrieval.core.search.adapters import AdaptedIndex, check_signature
 from nlp_retrieval.core.search.expressions import Expression
-from nlp_retrieval.core.search.reranker import BaseReranker
+from nlp_retrieval.core.search.reranker import BaseReranker, Found, check_signature, read_lists
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexMismatchError, IndexMissingError
 
@@ -105,8 +104,9 @@ class BaseRetriever(Builder, Expression, ABC):
     ``merge`` says how the sub-queries of one query are merged (:mod:`nlp_retrieval.core.candidates`); an engine
     offers it as a parameter of that name.
 
-    An engine defines ``build``, ``load`` and ``search_batch``. A subclass that defines ``index`` and ``retrieve`` alone works
-    too: see :mod:`nlp_retrieval.core.search.adapters`.
+    An engine defines ``build``, ``load`` and ``search_batch``. A subclass that defines ``index(self, items, output_path)`` and
+    ``retrieve(self, processed_queries, output_path, k)`` alone works too; sub-queries of a query come together, as the
+    processor made them, and lists are as those of ``rerank`` in :class:`BaseReranker`.
     """
 
     kind: ClassVar[str] = "retrievers"
@@ -345,6 +345,41 @@ class OpenedRetrievers(NamedTuple):
 
 
 # Retrievers that define ``index`` and ``retrieve`` alone.
+
+
+@dataclass
+class AdaptedIndex:
+    """An object of the author's class that has indexed items."""
+
+    retriever: Any
+    folder: Path
+    row_of: dict[str, int]
+    lock: Lock = field(default_factory=Lock)
+
+    def search(self, groups: list[list[str]], k: int, allowed: Mask | None) -> Hits:
+        """Return the best ``k`` hits of each group of sub-queries; more are asked for until ties and filter leave no doubt."""
+        answers: list[Found] = [(np.zeros(0, np.int64), np.zeros(0))] * len(groups)
+        n_items, said = len(self.row_of), f"{type(self.retriever).__name__}.retrieve"
+        pending, depth = (list(range(len(groups))) if n_items else []), min(k + 1, n_items)
+        while pending:
+            with self.lock:
+                returned = self.retriever.retrieve([groups[number] for number in pending], self.folder, depth)
+            lists = read_lists(returned, [self.row_of] * len(pending), said)
+            unsure = []
+            for number, (rows, scores) in zip(pending, lists, strict=True):
+                if len(rising := np.flatnonzero(scores[1:] > scores[:-1])):
+                    first, then = scores[rising[0] : rising[0] + 2]
+                    raise EngineError(
+                        f"{said} returned a hit with the score {first:g} before one with {then:g}; hits come best first, and a "
+                        "higher score is better: sort them, and negate distances"
+                    )
+                kept = np.arange(len(rows)) if allowed is None else np.flatnonzero(allowed[rows])
+                best = kept[np.lexsort((rows[kept], -scores[kept]))[:k]]
+                answers[number] = rows[best], scores[best]
+                if len(rows) == depth < n_items and (len(kept) < k or scores[best[-1]] <= scores[-1]):
+                    unsure.append(number)
+            pending, depth = unsure, min(4 * depth, n_items)
+        return Hits.from_lists(answers)
 
 
 class AdaptedRetriever(BaseRetriever):

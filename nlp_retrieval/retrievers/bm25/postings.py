@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, offsets_of
 from nlp_retrieval.core.files.columns import Stream, check_numbers, check_offsets, damaged, mapped, read_texts
-from nlp_retrieval.retrievers.bm25.scoring import Postings, found_in, term_cuts
 
 ROWS = "rows.npy"
 FREQUENCIES = "frequencies.npy"
@@ -26,6 +25,23 @@ INDPTR = "indptr.npy"
 _LENGTHS = "lengths.npy"
 _VOCABULARY = "vocabulary.json"
 _POSTINGS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The inverted index.
+
+    Args:
+        rows: item row of every posting, ascending within a term.
+        frequencies: how often the term occurs in the item.
+        indptr: ``[terms + 1]``; term t has the postings ``indptr[t]:indptr[t + 1]``.
+        lengths: ``[items]``, in terms.
+    """
+
+    rows: NDArray[np.int32]
+    frequencies: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    lengths: NDArray[np.int32]
 
 
 class PostingFiles(NamedTuple):
@@ -65,6 +81,22 @@ def check_postings(folder: Path, rows: NDArray[np.int32], indptr: NDArray[np.int
     rising[indptr] = True  # where the next term begins
     if not rising.all():
         raise damaged(folder / ROWS, "the rows of a term do not ascend")
+
+
+def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
+    """The number of items in which each term occurs, not counting deleted ones."""
+    counts = np.diff(indptr)
+    if live is not None and not live.all():
+        deleted = np.flatnonzero(~live[rows])
+        terms = np.searchsorted(indptr, deleted, side="right") - 1
+        counts -= np.bincount(terms, minlength=len(counts))
+    return counts
+
+
+def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
+    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term."""
+    cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
+    return cuts
 
 
 # Writing a bm25 index in bounded memory: postings are spooled as sorted runs and then merged, a range of terms at a time.

@@ -23,8 +23,8 @@ from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.progress_bars import tracked
 from nlp_retrieval.core.search.retriever import BaseRetriever
-from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, join_files, open_files
-from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, bm25_weights, found_in, inverse_frequencies, length_norms
+from nlp_retrieval.retrievers.bm25.postings import PostingFiles, build_files, found_in, join_files, open_files
+from nlp_retrieval.retrievers.bm25.scoring import Backend, Scorer, bm25_weights, inverse_frequencies, length_norms
 from nlp_retrieval.text.words import Accents, Words, language_of
 
 # All segments of an index have one set of statistics: the number of items, their average length, and the number of items that

@@ -10,7 +10,6 @@ import importlib.util
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Literal
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from nlp_retrieval.core.candidates import Hits, Mask, Rows, Scores, top_k
 from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.errors import DependencyError
+from nlp_retrieval.retrievers.bm25.postings import Postings, term_cuts
 
 Backend = Literal["auto", "numpy", "numba"]
 
@@ -55,23 +55,6 @@ def _has_numba() -> bool:
 _loops = CompiledLoops()
 _QUERIES_PER_THREAD = 32
 _POSTINGS_AT_ONCE = 2**20
-
-
-@dataclass(frozen=True)
-class Postings:
-    """The inverted index.
-
-    Args:
-        rows: item row of every posting, ascending within a term.
-        frequencies: how often the term occurs in the item.
-        indptr: ``[terms + 1]``; term t has the postings ``indptr[t]:indptr[t + 1]``.
-        lengths: ``[items]``, in terms.
-    """
-
-    rows: NDArray[np.int32]
-    frequencies: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    lengths: NDArray[np.int32]
 
 
 class Scorer:
@@ -151,22 +134,6 @@ def length_norms(lengths: NDArray[np.integer], mean: float, k1: float, b: float)
     """Return, per item, the sum that the divisor adds to the frequency of a term, with exact lengths."""
     norms: NDArray[np.float32] = (k1 * (1.0 - b + b * lengths / mean)).astype(np.float32)
     return norms
-
-
-def found_in(rows: NDArray[np.int32], indptr: NDArray[np.int64], live: Mask | None) -> NDArray[np.int64]:
-    """The number of items in which each term occurs, not counting deleted ones."""
-    counts = np.diff(indptr)
-    if live is not None and not live.all():
-        deleted = np.flatnonzero(~live[rows])
-        terms = np.searchsorted(indptr, deleted, side="right") - 1
-        counts -= np.bincount(terms, minlength=len(counts))
-    return counts
-
-
-def term_cuts(indptr: NDArray[np.int64], n_postings: int) -> list[int]:
-    """Return cuts of the terms, from 0 to their number, so that a part has fewer than ``n_postings`` before its last term."""
-    cuts: list[int] = np.unique([0, *np.searchsorted(indptr, np.arange(0, indptr[-1], n_postings)), len(indptr) - 1]).tolist()
-    return cuts
 
 
 def bm25_weights(
