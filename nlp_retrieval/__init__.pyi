@@ -10,11 +10,11 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport as BenchmarkReport
 from nlp_retrieval.benchmarks.results import BenchmarkRun as BenchmarkRun
 from nlp_retrieval.benchmarks.runs import read_run_folder as read_run_folder
 from nlp_retrieval.benchmarks.settings import WandbSettings as WandbSettings
-from nlp_retrieval.core.explanation import Explanation as Explanation
 from nlp_retrieval.core.index.build import IndexReport as IndexReport
 from nlp_retrieval.core.index.build import UpdateReport as UpdateReport
 from nlp_retrieval.core.index.generation import verify_index as verify_index
 from nlp_retrieval.core.models import Answer as Answer
+from nlp_retrieval.core.models import Explanation as Explanation
 from nlp_retrieval.core.models import Gold as Gold
 from nlp_retrieval.core.models import Query as Query
 from nlp_retrieval.core.models import RetrievalResult as RetrievalResult

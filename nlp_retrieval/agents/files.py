@@ -25,8 +25,7 @@ from nlp_retrieval.agents.transcripts import (
     transcript_in,
 )
 from nlp_retrieval.core.files.atomic import write_output
-from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import open_bytes
+from nlp_retrieval.core.files.opening import open_bytes, parse_json
 from nlp_retrieval.core.files.records import kind, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError

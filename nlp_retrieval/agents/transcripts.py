@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.core.files.records import kind
 from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import SourceError

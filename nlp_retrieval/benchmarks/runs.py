@@ -24,10 +24,9 @@ from pydantic import TypeAdapter
 from nlp_retrieval.benchmarks.entrants import lists_of
 from nlp_retrieval.benchmarks.results import BenchmarkReport, Entrant
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.arrow_rows import read_parquet
 from nlp_retrieval.core.files.atomic import file_names
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.opening import sha256_of
+from nlp_retrieval.core.files.frames import read_parquet
+from nlp_retrieval.core.files.opening import read_json_file, sha256_of
 from nlp_retrieval.core.index.generation import FileRecord
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import ConfigurationError, GoldError, QueryError, SourceError, nearest

@@ -113,7 +113,7 @@ def parse_options(options: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(option: str, value: str) -> Any:
-    from nlp_retrieval.core.files.json_text import parse_json
+    from nlp_retrieval.core.files.opening import parse_json
     from nlp_retrieval.core.files.yaml_text import parse_yaml
 
     try:

@@ -106,7 +106,7 @@ def add(
     from nlp_retrieval.core.search.base_searcher import builders_of
 
     source = corpus_loader(corpus, loader, option).stream()
-    report = add_items(index, source, builders_of(index, trust=trust), replace=update)
+    report = add_items(index, builders_of(index, trust=trust), source, replace=update)
     replaced = f", {report.replaced:,} replaced" if update else ""
     say(f"{report.added:,} items added{replaced}; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
@@ -136,7 +136,7 @@ def delete(
         ids += [line for _, line in read_lines("/dev/stdin" if file == Path("-") else file) if line.strip()]
     if not ids:
         raise ConfigurationError("no ids were given; name them, or a file of them with --file")
-    report = delete_items(index, ids, builders_of(index, trust=trust))
+    report = delete_items(index, builders_of(index, trust=trust), ids)
     say(f"{report.deleted:,} items deleted; {report.n_items:,} items in {index} ({report.seconds:.1f} s)")
 
 

@@ -15,8 +15,7 @@ from nlp_retrieval.cli.console import Trust, built, one_line, say, takes_all_tex
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from nlp_retrieval.core.explanation import Explanation
-    from nlp_retrieval.core.models import RetrievalResult
+    from nlp_retrieval.core.models import Explanation, RetrievalResult
     from nlp_retrieval.core.search.base_searcher import BaseSearcher
     from nlp_retrieval.lm.answering import AnsweredQuestion
 
@@ -75,7 +74,7 @@ def parse_filter(where: str) -> Any:
         >>> parse_filter('{"country": "Japan", "year": {"gte": 2015}}')
         {'country': 'Japan', 'year': {'gte': 2015}}
     """
-    from nlp_retrieval.core.files.json_text import parse_json
+    from nlp_retrieval.core.files.opening import parse_json
     from nlp_retrieval.errors import QueryError
 
     try:
@@ -88,7 +87,7 @@ def parse_filter(where: str) -> Any:
 def write_drawing(searcher: BaseSearcher, path: Path) -> None:
     """Write the picture of a searcher's stages."""
     from nlp_retrieval.core.files.atomic import write_output
-    from nlp_retrieval.core.search.drawing import drawing
+    from nlp_retrieval.core.search.expressions import drawing
 
     write_output(path, drawing(searcher.config).encode())
     say(f"drawn: {path}")
@@ -199,7 +198,7 @@ def print_hits(query: str, hits: list[RetrievalResult], explained: list[dict[str
 def _chain(explained: dict[str, Explanation]) -> list[Text]:
     from rich.text import Text
 
-    from nlp_retrieval.core.explanation import name_of
+    from nlp_retrieval.core.models import name_of
 
     lines = []
     for explanation in explained.values():

@@ -30,8 +30,6 @@ from nlp_retrieval.core.context import collected_notes as collected_notes
 from nlp_retrieval.core.context import record_steps as record_steps
 from nlp_retrieval.core.context import stage as stage
 from nlp_retrieval.core.context import suppress_empty_notes as suppress_empty_notes
-from nlp_retrieval.core.explanation import Explanation as Explanation
-from nlp_retrieval.core.explanation import Step as Step
 from nlp_retrieval.core.files.atomic import check_folder_for_output as check_folder_for_output
 from nlp_retrieval.core.files.atomic import clear_asides as clear_asides
 from nlp_retrieval.core.files.atomic import explained_writes as explained_writes
@@ -54,10 +52,10 @@ from nlp_retrieval.core.files.frames import Items as Items
 from nlp_retrieval.core.files.frames import Queries as Queries
 from nlp_retrieval.core.files.frames import items_of as items_of
 from nlp_retrieval.core.files.frames import texts_of as texts_of
-from nlp_retrieval.core.files.json_text import MAX_BYTES as MAX_BYTES
-from nlp_retrieval.core.files.json_text import parse_json as parse_json
-from nlp_retrieval.core.files.json_text import read_json_file as read_json_file
+from nlp_retrieval.core.files.opening import MAX_BYTES as MAX_BYTES
 from nlp_retrieval.core.files.opening import expanded as expanded
+from nlp_retrieval.core.files.opening import parse_json as parse_json
+from nlp_retrieval.core.files.opening import read_json_file as read_json_file
 from nlp_retrieval.core.files.opening import sha256_of as sha256_of
 from nlp_retrieval.core.files.yaml_text import parse_yaml as parse_yaml
 from nlp_retrieval.core.files.yaml_text import read_yaml as read_yaml
@@ -74,10 +72,12 @@ from nlp_retrieval.core.index.generation import verify_index as verify_index
 from nlp_retrieval.core.index.items import ItemTable as ItemTable
 from nlp_retrieval.core.models import Answer as Answer
 from nlp_retrieval.core.models import ByKey as ByKey
+from nlp_retrieval.core.models import Explanation as Explanation
 from nlp_retrieval.core.models import Gold as Gold
 from nlp_retrieval.core.models import Query as Query
 from nlp_retrieval.core.models import RetrievalResult as RetrievalResult
 from nlp_retrieval.core.models import SearchableItem as SearchableItem
+from nlp_retrieval.core.models import Step as Step
 from nlp_retrieval.core.models import join_title as join_title
 from nlp_retrieval.core.processes import Lock as Lock
 from nlp_retrieval.core.progress_bars import progress as progress

@@ -121,11 +121,8 @@ def record_stages() -> Iterator[dict[str, float]]:
 def record_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Record what the block does, and nothing that it calls for that, as steps of an agent, if somebody records.
 
-    Args:
-        steps: the steps, in fields of :class:`~nlp_retrieval.agents.AgentStep`.
-
-    Yields:
-        The steps, to be completed by the block: what a search found. Empty if nobody records.
+    Steps are dicts of fields of :class:`~nlp_retrieval.agents.AgentStep`, which the block completes by what a search found; it
+    gets none if nobody records.
 
     Examples:
         >>> from nlp_retrieval.agents import recording
@@ -163,10 +160,7 @@ _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def add_note(note: str) -> None:
-    """Add a note to the collected ones, or warn with the line outside of this package that asked for it.
-
-    Args:
-        note: a sentence or two.
+    """Add a note, a sentence or two, to the collected ones, or warn with the line outside of this package that asked for it.
 
     Examples:
         >>> with collected_notes() as notes:

@@ -146,12 +146,7 @@ def kind_of(value: object) -> str:
 
 
 def parse_filter(where: object, place: str = "where", depth: int = 0) -> Filter:
-    """Read a filter, or raise a QueryError that says where it is none.
-
-    Args:
-        where: plain values.
-        place: path to the filter, for messages.
-        depth: how many filters contain this one.
+    """Read a filter of plain values, or raise a QueryError that says where it is none; ``depth`` filters contain this one.
 
     Examples:
         >>> parse_filter({"year": {"gte": 2020}, "country": {"in": ["Norway", "Sweden"]}})
@@ -201,28 +196,23 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
         raise QueryError(f"{where}: no operator; take one of {', '.join(OPERATORS)}")
     conditions = []
     for operator, wanted in value.items():
+        place, values = f"{where}.{operator}", [wanted]
         if operator not in OPERATORS:
             raise QueryError(
                 f"{where}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)} (a value inside a value "
                 "cannot be compared: keep it as a metadata key of its own)"
             )
-        conditions.append(Condition(key, operator, _operand(operator, wanted, f"{where}.{operator}")))
+        if operator == "in":
+            if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping) or getattr(wanted, "ndim", 1) == 0:
+                raise QueryError(f"{place}: expected a list of values, found {shown(wanted)}")
+            values = list(wanted)
+        elif operator == "exists" and not isinstance(wanted, bool):
+            raise QueryError(f"{place}: expected true or false, found {shown(wanted)}")
+        scalars = tuple(_scalar(value, place) for value in values)
+        if operator in _COMPARED and isinstance(scalars[0], bool):
+            raise QueryError(f"{place}: truth values have no order; compare with eq")
+        conditions.append(Condition(key, operator, scalars))
     return conditions
-
-
-def _operand(operator: Operator, wanted: object, where: str) -> tuple[Scalar, ...]:
-    if operator == "in":
-        if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping) or getattr(wanted, "ndim", 1) == 0:
-            raise QueryError(f"{where}: expected a list of values, found {shown(wanted)}")
-        return tuple(_scalar(value, where) for value in wanted)
-    if operator == "exists":
-        if not isinstance(wanted, bool):
-            raise QueryError(f"{where}: expected true or false, found {shown(wanted)}")
-        return (wanted,)
-    single = _scalar(wanted, where)
-    if operator != "eq" and isinstance(single, bool):
-        raise QueryError(f"{where}: truth values have no order; compare with eq")
-    return (single,)
 
 
 def _scalar(value: object, where: str) -> Scalar:

@@ -72,10 +72,7 @@ def check_k(k: object, name: str = "k") -> int:
 def check_queries(queries: object, what: str = "query", plural: str = "queries") -> list[str]:
     """Return ``queries`` if it is a sequence of texts; else raise a QueryError. A bare string counts as a sequence of one.
 
-    Args:
-        queries: the argument.
-        what: word for one of them in messages.
-        plural: word for several of them in messages.
+    Messages say ``what`` one of them is, and several are by ``plural``.
 
     Examples:
         >>> check_queries("who eats krill")

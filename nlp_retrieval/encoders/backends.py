@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
+from nlp_retrieval.core.files.opening import read_json_file
 from nlp_retrieval.core.processes import in_threads, usable_cores
 from nlp_retrieval.encoders.base import Vectors
 from nlp_retrieval.encoders.models import MADE_FILE, as_model_error, kept_model, require_dense_extra

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.opening import read_json_file
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import Vectors, scale_to_length_one
 from nlp_retrieval.encoders.models import as_model_error

@@ -20,9 +20,8 @@ from filelock import FileLock, Timeout
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, digest_of_key
 from nlp_retrieval.core.files.atomic import publish_folder
 from nlp_retrieval.core.files.cache import cache_folder, make_own, read_own
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.opening import expanded, read_json_file
 from nlp_retrieval.core.processes import Lock, use_one_thread_after_fork
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.errors import ConfigurationError, DependencyError, ModelError, RetrievalError, first_line, install

@@ -23,8 +23,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.columns import mapped
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.opening import sha256_of
+from nlp_retrieval.core.files.opening import read_json_file, sha256_of
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
-from nlp_retrieval.core.files.arrow_rows import read_parquet
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.frames import read_parquet
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.core.models import Gold
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.rankings import Listing, RunLists

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.files.atomic import write_output
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.errors import SourceError
 
 FORMAT = 4

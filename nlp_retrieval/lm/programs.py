@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from nlp_retrieval.core.components.component import digest_of_key
 from nlp_retrieval.core.files.atomic import write_atomically
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.errors import ConfigurationError, OutputError, SourceError
 from nlp_retrieval.lm.endpoint import first_fault
 

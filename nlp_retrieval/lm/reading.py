@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.core.queries import has_no_words, has_only_stop_words
 
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from nlp_retrieval.core.components.trust_rules import FIELD_NAMES, READS_FILE, given, may_set
-from nlp_retrieval.core.files.arrow_rows import BATCH, open_parquet, rows_of_batches
+from nlp_retrieval.core.files.frames import BATCH, open_parquet, rows_of_batches
 from nlp_retrieval.core.files.opening import expanded, explain_file_limit
 from nlp_retrieval.core.files.records import JsonObject
 from nlp_retrieval.errors import DependencyError, RetrievalError, SourceError, install, nearest

@@ -2,7 +2,7 @@
 
 Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
 the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.opening`, JSON is read by
-:mod:`~nlp_retrieval.core.files.json_text`.
+:mod:`~nlp_retrieval.core.files.opening`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import ijson
 from ijson.common import ObjectBuilder
 from pydantic import JsonValue
 
-from nlp_retrieval.core.files.json_text import MAX_DEPTH, TOO_DEEP, parse_json
-from nlp_retrieval.core.files.opening import READ_ERRORS, open_bytes, read_error
+from nlp_retrieval.core.files.opening import MAX_DEPTH, READ_ERRORS, TOO_DEEP, open_bytes, parse_json, read_error
 from nlp_retrieval.core.files.records import MAX_ENTRY, JsonObject, kind, too_long
 from nlp_retrieval.errors import SourceError
 

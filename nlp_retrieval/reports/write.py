@@ -20,7 +20,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, BenchmarkRun
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, report_bytes
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.files.atomic import file_names, remove_output, write_output
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.opening import read_json_file
 from nlp_retrieval.evaluation.answers import ragas_lines
 from nlp_retrieval.evaluation.comparison import verdict
 from nlp_retrieval.evaluation.ranking_files import HITS, PASSAGES, QUERIES, hits_table, passages_table, queries_table

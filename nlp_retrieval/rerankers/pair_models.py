@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.files.json_text import read_json_file
 from nlp_retrieval.core.files.model_files import ModelFiles
-from nlp_retrieval.core.files.opening import expanded
+from nlp_retrieval.core.files.opening import expanded, read_json_file
 from nlp_retrieval.encoders.backends import (
     GRAPH_FILE,
     OF_TOKENS,

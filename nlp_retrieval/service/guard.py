@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nlp_retrieval.core.files.json_text import parse_json
+from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.service.endpoints import Endpoint, RefusedError, RequestContext, current_request, refusal_of, refused_to_part
 from nlp_retrieval.service.settings import ServiceSettings, TokenGrant, is_address

@@ -16,13 +16,11 @@ from typing import Any
 
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
 from nlp_retrieval.core.components.registry import (
-    asked_for,
     build_from_manifest,
     component_class,
     kinds,
     names,
     plan,
-    require_trust,
 )
 from nlp_retrieval.errors import RetrievalError
 
@@ -52,9 +50,7 @@ def hostile_configs(kind: str, outside: Path) -> Iterator[dict[str, Any]]:
 
 def use_component(kind: str, config: dict[str, Any]) -> None:
     """What is done with any component that a manifest describes, before anything is asked of it."""
-    described = plan(kind, config, kind)
-    require_trust(asked_for(described), "the manifest", "", trust=False)
-    made = build_from_manifest(Component, described, trust=False)
+    (made,) = build_from_manifest(Component, [plan(kind, config, kind)], "the manifest")
     repr(made)
     canonical_json([made.config, made.identity])
     made.provenance()

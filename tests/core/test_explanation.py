@@ -10,8 +10,8 @@ from hashed_words import HashedWords
 from linked_pages import page, questions, wiki
 
 from nlp_retrieval import Bm25Retriever, FaissRetriever, LinkGraphRetriever, Searcher
-from nlp_retrieval.core.explanation import Explanation, Step, name_of
 from nlp_retrieval.core.index.generation import open_generation
+from nlp_retrieval.core.models import Explanation, Step, name_of
 
 BM25 = Bm25Retriever()
 ADA = page("d1", "She kept a lighthouse.", "Ada Quill")

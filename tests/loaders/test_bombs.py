@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nlp_retrieval.core.files import arrow_rows
+from nlp_retrieval.core.files import frames
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.evaluation.trec import read_run
 from nlp_retrieval.loaders import files
@@ -68,8 +68,8 @@ def test_what_unpacks_to_very_much_is_an_error_in_little_memory(
 def test_a_parquet_file_whose_footer_tells_of_too_much_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrow_rows, "_LARGEST_UNPACKED", MIB)
+    monkeypatch.setattr(frames, "_LARGEST_UNPACKED", MIB)
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"text": ["a" * 2 * MIB]}), path, compression="zstd", use_dictionary=False)
     with pytest.raises(pa.ArrowInvalid, match=r"column 'text' unpacks from .* bytes to"):
-        arrow_rows.read_parquet(path)
+        frames.read_parquet(path)

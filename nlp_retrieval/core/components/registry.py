@@ -202,12 +202,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
-    """Return arguments with :data:`ByName` descriptions replaced by components, for the ``__init__`` of their owner.
-
-    Args:
-        component: the component that is being created.
-        owner: the class whose ``__init__`` it is.
-        **given: its arguments of these parameters.
+    """Return arguments of a component with :data:`ByName` descriptions replaced by components, for the ``__init__`` of a class.
 
     Examples:
         >>> Searcher(["bm25"]).config["retrievers"][0]["name"]  # its constructor calls resolve_components(self, ...)
@@ -289,9 +284,14 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, int | float) or (isinstance(value, str) and value.isidentifier())
 
 
-def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) -> None:
-    """Raise an error if a manifest asks for more than it is allowed, unless the user trusts it."""
-    listed = "; ".join(asked)
+def build_from_manifest(
+    cls: type[ComponentT], plans: Sequence[PlannedComponent], source: str, cure: str = "", *, trust: bool = False
+) -> list[ComponentT]:
+    """Create the components of a manifest; if it asks for more than it is allowed, an error, unless the user trusts it.
+
+    Without trust, they look for models only on this machine.
+    """
+    listed = "; ".join(phrase for described in plans for phrase in asked_for(described))
     if listed and not trust:
         raise UntrustedError(
             f"{source} asks for more than a manifest may decide: {listed}. If you know who made it and want that, say so with "
@@ -299,15 +299,10 @@ def require_trust(asked: Iterable[str], source: str, cure: str, *, trust: bool) 
         )
     if listed:
         warnings.warn(f"{source} is trusted: {listed}", RetrievalWarning, stacklevel=3)
-
-
-def build_from_manifest(cls: type[ComponentT], plan: PlannedComponent, *, trust: bool) -> ComponentT:
-    """Create a component that a manifest describes; without trust, it looks for models only on this machine."""
-    component = plan.make(cls)
-    if not trust:
-        for part in with_held(component):
-            part.local_only = True
-    return component
+    made = [described.make(cls) for described in plans]
+    for part in (part for component in made for part in with_held(component)):
+        part.local_only = not trust
+    return made
 
 
 def _plans_in(value: Any) -> list[PlannedComponent]:

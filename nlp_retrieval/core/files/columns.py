@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from nlp_retrieval.core.files.json_text import MAX_BYTES, parse_json
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
+from nlp_retrieval.core.files.opening import MAX_BYTES, explain_file_limit, open_regular, parse_json
 from nlp_retrieval.errors import IndexDamagedError, IndexStateError
 
 CURE = "restore it from a copy, or index again with replace=True"

@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from nlp_retrieval.core.files.json_text import read_json_file
-from nlp_retrieval.core.files.opening import sha256_of
+from nlp_retrieval.core.files.opening import read_json_file, sha256_of
 from nlp_retrieval.errors import ModelError
 
 _FOR_PEOPLE = frozenset({"readme.md", "license", "data_config.json", ".gitattributes", ".gitignore", ".ds_store"})

@@ -89,15 +89,6 @@ class _Values:
         return made
 
 
-def _check_depth(text: str) -> None:
-    """Refuse what is nested too deeply before nodes are made of it, which takes stack."""
-    depth = 0
-    for event in yaml.parse(text, _Loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            _refuse(event, _TOO_DEEP)
-
-
 def _refuse(node: Any, problem: str) -> NoReturn:
     raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
@@ -114,7 +105,11 @@ def parse_yaml(text: str, where: str) -> Any:
     if (surrogate := find_lone_surrogate(text)) is not None:
         raise ConfigurationError(f"{where}: {surrogate} is half of a surrogate pair, which is not text")
     try:
-        _check_depth(text)
+        depth = 0
+        for event in yaml.parse(text, _Loader):  # before nodes are made of it, which takes stack
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                _refuse(event, _TOO_DEEP)
         node = _Loader(text).get_single_node()
         return None if node is None else _Values().of(node)
     except yaml.YAMLError as error:

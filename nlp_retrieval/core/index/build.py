@@ -431,7 +431,7 @@ class IndexChange:
 
     def change(self, gone: Rows, added: Segment | None = None, of_added: str = "") -> None:
         """Publish the index with some rows deleted, ascending and not deleted yet, and a segment of new items appended."""
-        corpus, deleted = self.manifest.corpus, np.union1d(self._deleted(), gone)
+        corpus, deleted = self.manifest.corpus, np.union1d(self.items.deleted, gone)
         segments = [*corpus.segments, *([] if added is None else [added])]
         if segments[-1].end_row == len(deleted):
             raise ItemError(f"no item would be left in {self.directory}; remove the folder instead, or keep one")
@@ -444,7 +444,7 @@ class IndexChange:
         kept, tail = corpus.segments[:first], corpus.segments[first:]
         for segment in tail:  # what is copied gets a new checksum
             check_folder(self.directory, segment, contents=True)
-        begin, deleted = tail[0].first_row, self._deleted()
+        begin, deleted = tail[0].first_row, self.items.deleted
         n_live = tail[-1].end_row - begin - int((deleted >= begin).sum())
         segments, fingerprint = list(kept), digest_of_key([corpus.fingerprint, f"joined from {first}"]).hex()
         if n_live:
@@ -475,13 +475,9 @@ class IndexChange:
         corpus, seconds = self.manifest.corpus, time.perf_counter() - self._begin
         return UpdateReport(self.directory, corpus.n_items, added, replaced, deleted, len(corpus.segments), seconds)
 
-    def _deleted(self) -> Rows:
-        live = self.items.live
-        return np.zeros(0, np.int64) if live is None else np.flatnonzero(~live)
-
     def _publish(self, fingerprint: str, segments: list[Segment], deleted: Rows, n_kept: int, *, joined: bool) -> None:
         """Publish the index of these items: each retriever keeps ``n_kept`` segments, and writes one more if the items do."""
-        record = self.manifest.corpus.deleted if np.array_equal(deleted, self._deleted()) else None
+        record = self.manifest.corpus.deleted if np.array_equal(deleted, self.items.deleted) else None
         if record is None and len(deleted):
             scratch = self.writer.new_scratch()
             np.save(scratch / DELETED_FILE, deleted.astype(np.int64), allow_pickle=False)
@@ -529,7 +525,7 @@ class UpdateReport:
 
 
 def add_items(
-    path: str | Path, items: Items, builders: Sequence[Builder], *, replace: bool, auto_compact: bool = True
+    path: str | Path, builders: Sequence[Builder], items: Items, *, replace: bool, auto_compact: bool = True
 ) -> UpdateReport:
     """Add items to an index; with ``replace``, an item may take the place of one with the same id."""
     with writing(index_directory(path)) as writer:
@@ -549,7 +545,7 @@ def add_items(
 
 
 def delete_items(
-    path: str | Path, item_ids: Iterable[str], builders: Sequence[Builder], *, auto_compact: bool = True
+    path: str | Path, builders: Sequence[Builder], item_ids: Iterable[str], *, auto_compact: bool = True
 ) -> UpdateReport:
     """Delete items from an index; if one does not exist, or none would be left, nothing is deleted."""
     if isinstance(item_ids, str) or not isinstance(item_ids, Iterable):

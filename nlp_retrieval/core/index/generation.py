@@ -26,8 +26,7 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json, digest_of_key
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
-from nlp_retrieval.core.files.json_text import parse_json
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular
+from nlp_retrieval.core.files.opening import explain_file_limit, open_regular, parse_json
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.models import PlainModel
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError

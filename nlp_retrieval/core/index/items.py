@@ -404,6 +404,11 @@ class ItemTable:
         self.live[rows] = False
         self.live.flags.writeable = False
 
+    @property
+    def deleted(self) -> Rows:
+        """The rows of deleted items."""
+        return np.zeros(0, np.int64) if self.live is None else np.flatnonzero(~self.live)
+
     @cached_property
     def findable(self) -> Mask | None:
         """``[rows]``, the items that are not deleted and have a letter or a digit; None if that is true of all."""
@@ -427,9 +432,8 @@ class ItemTable:
 
     def _without_deleted(self, values_of_batches: Iterable[list[str]]) -> list[str]:
         values = list(chain.from_iterable(values_of_batches))
-        if self.live is not None:
-            for row in np.flatnonzero(~self.live).tolist():
-                values[row] = ""
+        for row in self.deleted.tolist():
+            values[row] = ""
         return values
 
     def rows_of(self, item_ids: Sequence[str]) -> Rows:

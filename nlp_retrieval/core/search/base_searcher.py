@@ -12,15 +12,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
 from nlp_retrieval.core.components.registry import (
-    asked_for,
     build_as,
     build_from_manifest,
     numbered_names,
     plan,
-    require_trust,
 )
 from nlp_retrieval.core.context import Workers, use_workers
-from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.yaml_text import read_yaml
 from nlp_retrieval.core.filters import Where
@@ -44,7 +41,7 @@ from nlp_retrieval.core.index.generation import (
     publish_manifest,
     require_manifest,
 )
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Explanation, RetrievalResult
 from nlp_retrieval.core.search.retriever import BaseRetriever, OpenedRetrievers, with_parts
 from nlp_retrieval.errors import (
     ConfigurationError,
@@ -131,9 +128,7 @@ def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriev
 def _made_of(records: Iterable[RetrieverRecord], directory: Path, cure: str, *, trust: bool) -> list[BaseRetriever]:
     """Build retrievers from a manifest, once all that they ask for is trusted."""
     plans = [plan("retrievers", record.config, str(record.config.get("name")), BaseRetriever) for record in records]
-    asked = [phrase for described in plans for phrase in asked_for(described)]
-    require_trust(asked, str(directory / MANIFEST_FILE), cure, trust=trust)
-    return [build_from_manifest(BaseRetriever, described, trust=trust) for described in plans]
+    return build_from_manifest(BaseRetriever, plans, str(directory / MANIFEST_FILE), cure, trust=trust)
 
 
 # What searchers have in common.
@@ -272,27 +267,27 @@ class BaseSearcher(Component, ABC):
             IndexConflictError: another process changed its retrievers.
             IndexWriteError: the directory cannot be written.
         """
-        return self._reopen(add_items(self.opened.path, items, self._builders(trust), replace=False, auto_compact=auto_compact))
+        return self._change(trust, add_items, items, replace=False, auto_compact=auto_compact)
 
     def update(self, items: Items, *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Add items, as :meth:`add` does; an item replaces one with the same id and moves to the end."""
-        return self._reopen(add_items(self.opened.path, items, self._builders(trust), replace=True, auto_compact=auto_compact))
+        return self._change(trust, add_items, items, replace=True, auto_compact=auto_compact)
 
     def delete(self, item_ids: Iterable[str], *, auto_compact: bool = True, trust: bool = False) -> UpdateReport:
         """Delete items from the opened index by their ids, as :meth:`add` adds them; an ItemError if none would be left."""
         ids = [item_ids] if isinstance(item_ids, str) else item_ids
-        return self._reopen(delete_items(self.opened.path, ids, self._builders(trust), auto_compact=auto_compact))
+        return self._change(trust, delete_items, ids, auto_compact=auto_compact)
 
     def compact(self, *, trust: bool = False) -> UpdateReport:
         """Join all segments of the opened index and drop deleted items; trained quantisers and centroids may be kept."""
-        return self._reopen(compact_index(self.opened.path, self._builders(trust)))
+        return self._change(trust, compact_index)
 
-    def _builders(self, trust: bool) -> list[BaseRetriever]:
-        return builders_of(self.opened.path, self.retrievers.values(), trust=trust)
-
-    def _reopen(self, report: UpdateReport) -> UpdateReport:
-        self._open(report.path)
-        with suppress(IndexLockedError, OSError), writing(report.path):
+    def _change(self, trust: bool, change: Callable[..., UpdateReport], *given: object, **options: bool) -> UpdateReport:
+        """Change the opened index of all its retrievers, and search the new state from now on."""
+        path = self.opened.path
+        report = change(path, builders_of(path, self.retrievers.values(), trust=trust), *given, **options)
+        self._open(path)
+        with suppress(IndexLockedError, OSError), writing(path):
             pass  # which removes the previous generation; it was held until now
         return report
 

@@ -106,19 +106,16 @@ class BaseReranker(Component, Expression, ABC):
         pairs = zip(queries, items, strict=True)
         numbers = [number_of.setdefault((query, id(item)), len(number_of)) for query, item in pairs]
         first = np.unique(numbers, return_index=True)[1].tolist()
-        columns = self._score_by_length([queries[at] for at in first], [items[at] for at in first])
-        return {key: column[numbers] for key, column in columns.items()}
-
-    def _score_by_length(self, queries: list[str], items: list[SearchableItem]) -> dict[str, Scores]:
-        """Score pairs of similar length together: a model pads each batch to its longest."""
-        order = sorted(range(len(items)), key=lambda pair: -len(items[pair].content))
+        # pairs of similar length together: a model pads each batch to its longest
+        order = sorted(first, key=lambda pair: -len(items[pair].content))
         columns: dict[str, Scores] = {}
         batches = [order[begin : begin + self.batch_size] for begin in range(0, len(order), self.batch_size)]
         for chosen in tracked(f"{self.name}: scoring pairs", batches, len(order)):
             scored = self.score_pairs([queries[pair] for pair in chosen], [items[pair] for pair in chosen])
             for key, values in self.checked_columns(scored, len(chosen)).items():
                 columns.setdefault(key, np.zeros(len(items)))[chosen] = values
-        return columns
+        places = [first[number] for number in numbers]
+        return {key: column[places] for key, column in columns.items()}
 
     def checked_columns(self, scored: object, n_pairs: int) -> dict[str, Scores]:
         """Return a reranker's output for this many pairs or candidates as columns of finite numbers; else an EngineError."""

@@ -26,14 +26,13 @@ from nlp_retrieval.core.candidates import Hits, Mask, MergeRule, Rows, merge_sub
 from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Component, digest_of_key, is_abstract
 from nlp_retrieval.core.components.registry import require_distinct_names
 from nlp_retrieval.core.context import add_note, encoding_once, search_context
-from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Items
 from nlp_retrieval.core.files.opening import explain_file_limit
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.build import Builder, IndexReport, build_index
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder, index_directory, open_generation
 from nlp_retrieval.core.index.items import ItemsDigest, ItemTable
-from nlp_retrieval.core.models import RetrievalResult, SearchableItem
+from nlp_retrieval.core.models import Explanation, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock, forked, use_one_thread_after_fork
 from nlp_retrieval.core.queries import check_k, check_processed, has_no_words
 from nlp_retrieval.core.search.expressions import Expression

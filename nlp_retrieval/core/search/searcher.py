@@ -21,12 +21,11 @@ from nlp_retrieval.core.components.component import BaseUserQueryProcessor, Comp
 from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, require_distinct_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import PART_RULES, may_set
 from nlp_retrieval.core.context import changed_context, encoding_once, record_steps, search_context, search_steps
-from nlp_retrieval.core.explanation import Explanation
 from nlp_retrieval.core.files.frames import Queries, texts_of
 from nlp_retrieval.core.filters import Where
 from nlp_retrieval.core.index.generation import Generation
 from nlp_retrieval.core.index.items import ItemTable
-from nlp_retrieval.core.models import RetrievalResult
+from nlp_retrieval.core.models import Explanation, RetrievalResult
 from nlp_retrieval.core.queries import POOL_DEPTH, check_k, check_processed, check_queries, check_results, has_no_words
 from nlp_retrieval.core.search.base_searcher import BaseSearcher
 from nlp_retrieval.core.search.expressions import Expression, FirstCandidates

@@ -18,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from markupsafe import Markup
 
 from nlp_retrieval.core.components.component import Config
-from nlp_retrieval.core.search.drawing import NAMESPACE, drawing
+from nlp_retrieval.core.search.expressions import NAMESPACE, drawing
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.reports.figures import (

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Mask, Rows, Scores, entries_of, offsets_of
 from nlp_retrieval.core.files.columns import CURE, check_numbers, check_offsets, damaged, mapped
-from nlp_retrieval.core.files.json_text import read_json_file
+from nlp_retrieval.core.files.opening import read_json_file
 from nlp_retrieval.core.index.generation import SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.errors import ConfigurationError, EngineError, IndexDamagedError

@@ -23,9 +23,9 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.registry import ByName, labelled, numbered_names, resolve_components
 from nlp_retrieval.core.components.trust_rules import may_set, reads_model
 from nlp_retrieval.core.context import encoding_once, stage
-from nlp_retrieval.core.explanation import Explanation, Step
 from nlp_retrieval.core.index.generation import Generation, SegmentFolder
 from nlp_retrieval.core.index.items import ItemTable
+from nlp_retrieval.core.models import Explanation, Step
 from nlp_retrieval.core.search.retriever import BaseRetriever
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
 from nlp_retrieval.encoders.sentence_transformer import as_encoder

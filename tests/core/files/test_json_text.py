@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.strategies import values
-from nlp_retrieval.core.files.json_text import MAX_DEPTH, parse_json, read_json_file
+from nlp_retrieval.core.files.opening import MAX_DEPTH, parse_json, read_json_file
 
 
 def depth_of(value: Any) -> int:
