@@ -218,12 +218,7 @@ def top_k_positions(scores: NDArray[np.floating], k: int) -> Rows:
 
 
 def top_k(rows: Rows, scores: Scores, k: int) -> tuple[Rows, Scores]:
-    """The k best of some rows and their scores, best first; the lowest rows where scores tie.
-
-    Args:
-        rows: ascending.
-        scores: ``[rows]``.
-        k: how many at most.
+    """The k best of ascending rows and their scores, best first; the lowest rows where scores tie.
 
     Examples:
         >>> rows, scores = top_k(np.array([5, 1, 9]), np.array([0.5, 2.0, 0.5]), k=2)
@@ -265,9 +260,7 @@ def _signals_of(parts: Sequence[Hits]) -> dict[str, Scores]:
 def scaled(scores: Scores, depth: int = 0) -> Scores:
     """Scale the scores of one list to 0..1, where 0 is the score of items outside it; if all are equal, all become 1.
 
-    Args:
-        scores: scores of the list.
-        depth: a list of this length was cut at its lowest score; a shorter one holds all items that match, the others score 0.
+    A list of length ``depth`` was cut at its lowest score; a shorter one holds all items that match, and the others score 0.
 
     Examples:
         >>> scaled(np.array([4.0, 3.0, 2.0])).tolist()

@@ -218,11 +218,8 @@ def encoding_once() -> AbstractContextManager[SearchContext]:
 @contextmanager
 def use_workers(wanted: Workers) -> Iterator[None]:
     """Let these workers encode the passages of everything built inside the block, and end them afterwards."""
-    if not wanted.elsewhere:
-        yield
-        return
     try:
-        with changed_context(workers=wanted):
+        with changed_context(workers=wanted if wanted.elsewhere else search_context().workers):
             yield
     finally:
         if wanted.started is not None:

@@ -112,13 +112,6 @@ class Lock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._lock.release()
 
-    def reset_in_child(self) -> None:
-        """Release the lock if it is held by a thread that does not exist in this process."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
-        else:
-            self._lock = threading.RLock()
-
 
 _locks: WeakSet[Lock] = WeakSet()
 
@@ -146,8 +139,11 @@ def forked(what: str, process: int | None = None) -> ForkError:
 def _begin_child() -> None:
     global _inherited  # noqa: PLW0603 -- a process is forked once
     _inherited = frozenset(sys.modules)
-    for lock in _locks:
-        lock.reset_in_child()
+    for lock in _locks:  # one that is held by a thread that does not exist in this process
+        if lock._lock.acquire(blocking=False):
+            lock._lock.release()
+        else:
+            lock._lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_begin_child)

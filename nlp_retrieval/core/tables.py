@@ -68,11 +68,6 @@ class RankedLists(list[RankedList], AsTable):
     The table has a row per result: ``qid``, ``docno``, ``rank`` (from 1) and ``score``, as in a TREC run; with details also
     ``query``, ``title``, ``content``, a column per signal (``bm25.rank``) and one per key of the metadata (``metadata.year``).
 
-    Args:
-        queries: the query texts.
-        lists: the results of each query, best first.
-        query_ids: one per query.
-
     Examples:
         >>> searcher = Searcher(["bm25"])
         >>> report = searcher.index(items, "index")

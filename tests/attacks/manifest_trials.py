@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval.core.components.component import Component, canonical_json, parameters_of
-from nlp_retrieval.core.components.registry import (
-    build_from_manifest,
-    component_class,
-    kinds,
-    names,
-    plan,
-)
+from nlp_retrieval.core.components.registry import build_from_manifest, component_class, kinds, names, plan
 from nlp_retrieval.errors import RetrievalError
 
 _WATCHED = ("open", "os.mkdir", "os.listdir", "os.scandir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink")

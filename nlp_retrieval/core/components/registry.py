@@ -13,10 +13,11 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import chain, count
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from nlp_retrieval.core.components.component import (
     Component,
+    ComponentT,
     component_for,
     hints_of,
     is_own_module,
@@ -26,8 +27,6 @@ from nlp_retrieval.core.components.component import (
 )
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, UntrustedError, nearest
-
-ComponentT = TypeVar("ComponentT", bound=Component)
 
 _KINDS = tuple("loaders processors retrievers rerankers encoders fusions searchers links answerers language_models".split())
 """The kinds of components of the library; a package adds its own by entry points of the group ``nlp_retrieval.kinds``."""
@@ -138,12 +137,9 @@ class PlannedComponent:
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Component:
-    """Build a component, and the components inside it, from plain values.
+    """Build a component, and those inside it, from a registry name, or a mapping with ``name`` and parameters.
 
-    Args:
-        kind: one of :func:`~nlp_retrieval.core.components.registry.kinds`.
-        settings: a registry name, or a mapping with ``name`` and parameters; ConfigurationError if they fit no component.
-        where: path in a configuration, for messages.
+    A ConfigurationError begins with ``where`` in a configuration they stand.
 
     Examples:
         >>> build("retrievers", {"name": "bm25", "k1": 1.2})

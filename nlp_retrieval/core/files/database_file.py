@@ -42,9 +42,6 @@ class DatabaseFile:
 
     A subclass names its tables.
 
-    Args:
-        path: the file.
-
     Raises:
         IndexDamagedError: the file is not of this package, or damaged.
         IndexLockedError: another process has locked it for a minute.

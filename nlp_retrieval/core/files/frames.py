@@ -341,13 +341,16 @@ def read_parquet(path: str | Path) -> pa.Table:
         return pa.Table.from_batches(batches, file.schema_arrow).combine_chunks()
 
 
+_PLAIN = pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean
+
+
 def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, JsonObject]]:
     """Yield the rows of batches, each with its location: ``items.parquet, row 17``; SourceError for any fault."""
     number = 0
     try:
         for batch in batches:
             batch.validate(full=True)  # untrusted data may have offsets outside its memory
-            odd = [(field.name, field.type) for field in batch.schema if not _is_plain(field.type)]
+            odd = [(field.name, field.type) for field in batch.schema if not any(is_one(field.type) for is_one in _PLAIN)]
             whole = _in_microseconds(batch)
             for part in [whole] if whole.nbytes <= MAX_ENTRY else (whole.slice(row, 1) for row in range(len(whole))):
                 if part.nbytes > MAX_ENTRY:
@@ -390,8 +393,3 @@ def _as_written(kind: pa.DataType, value: Any) -> Any:
         return {key: _as_written(kinds[key] if kinds else kind.item_type, inner) for key, inner in value.items()}
     is_short = isinstance(value, float) and pa.types.is_floating(kind) and kind != pa.float64()
     return float(str(kind.to_pandas_dtype()(value))) if is_short else value
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(is_one(kind) for is_one in (types.is_string, types.is_large_string, types.is_integer, types.is_boolean))

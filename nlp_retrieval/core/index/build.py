@@ -289,7 +289,13 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
                 writer.clear_scratch()
                 yield writer
         except KeyboardInterrupt as error:
-            error.args = error.args or (_state_left(directory, before, sum(writer.checkpoints.values())),)
+            now, kept = manifest_state(directory), sum(writer.checkpoints.values())
+            state = f"the index in {directory} is as it was before" if now else f"there is no index in {directory} yet"
+            if now != before:
+                state = f"the index in {directory} was published before that, and is complete"
+            elif kept:
+                state += f"; {kept:,} encoded passages are stored there: the same call continues from them"
+            error.args = error.args or (state,)
             raise
         finally:
             try:
@@ -302,14 +308,6 @@ def writing(directory: Path) -> Iterator[IndexWriter]:
                             directory.rmdir()
             finally:
                 lock.release()
-
-
-def _state_left(directory: Path, before: object, kept: int) -> str:
-    """Return, for a message, what an interrupted writer leaves behind."""
-    if (now := manifest_state(directory)) != before:
-        return f"the index in {directory} was published before that, and is complete"
-    state = f"the index in {directory} is as it was before" if now is not None else f"there is no index in {directory} yet"
-    return state + (f"; {kept:,} encoded passages are stored there: the same call continues from them" if kept else "")
 
 
 @dataclass(frozen=True)
@@ -340,14 +338,23 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     begin, directory = time.perf_counter(), index_directory(path)
     identities = [builder.identity for builder in builders]
     accepted = (IndexDamagedError,) if replace else ()
-    is_whole = partial(_is_whole, directory, accepted)
+
+    def is_whole(folders: Sequence[FolderRecord], builder: Builder | None = None) -> bool:
+        """Return whether files, and an engine's data elsewhere, are as they were written; else an error, unless accepted."""
+        with suppress(*accepted):
+            for folder in folders:
+                check_folder(directory, folder, contents=True)
+            if builder is not None:
+                parts = [part for part in folders if isinstance(part, Segment)]
+                builder.require_segments([SegmentFolder(directory / p.folder, p.first_row, p.end_row) for p in parts])
+            return True
+        return False
+
     with writing(directory) as writer:
         scratch = writer.new_scratch()
         n_items, fingerprint = write_items(items_of(items), scratch)
         if n_items == 0:
-            raise ItemError(
-                "the corpus is empty: there is no item to index; if a loader reads it, check its path and its filters"
-            )
+            raise ItemError("the corpus is empty: there is no item to index; check the path and the filters of its loader")
         owns = [fingerprint_of(fingerprint, identity) for identity in identities]
         of_builder = dict(zip(owns, builders, strict=True))
         before, corpus = None, None
@@ -365,10 +372,8 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         if corpus is None:
             segment = writer.publish_segment(scratch, "items", fingerprint, 0, n_items)
             corpus = CorpusRecord(fingerprint=fingerprint, n_items=n_items, segments=[segment])
-        rows = corpus.segments[0]
+        rows, built, reused = corpus.segments[0], dict[str, str](), list[str]()
         table = ItemTable(directory / rows.folder / ITEMS_FILE)
-        built: dict[str, str] = {}
-        reused: list[str] = []
         for builder, identity, own in zip(builders, identities, owns, strict=True):
             config = without_secrets(builder.recorded_config)
             record = next((record for record in retrievers if record.fingerprint == own), None)
@@ -391,20 +396,6 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         writer.builders = builders  # a server that a failed build did not reach is not asked again
     seconds = time.perf_counter() - begin
     return IndexReport(directory, n_items, [*built.values()], reused, seconds, frozenset(built), writer.resumed)
-
-
-def _is_whole(
-    directory: Path, accepted: Sequence[type[Exception]], folders: Sequence[FolderRecord], builder: Builder | None = None
-) -> bool:
-    """Return whether files, and an engine's data elsewhere, are as they were written; else an error, unless it is accepted."""
-    with suppress(*accepted):
-        for folder in folders:
-            check_folder(directory, folder, contents=True)
-        if builder is not None:
-            rows = [(directory / part.folder, part.first_row, part.end_row) for part in folders if isinstance(part, Segment)]
-            builder.require_segments([SegmentFolder(*each) for each in rows])
-        return True
-    return False
 
 
 # Updating in place: new items become a separate segment, deleted ones are marked, and segments are joined. Existing files are

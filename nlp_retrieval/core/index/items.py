@@ -370,10 +370,7 @@ def _field(data: memoryview, table: int, number: int) -> int:
 
 
 class ItemTable:
-    """The items of an opened index: rows in, texts and items out.
-
-    Args:
-        paths: an ``items.arrow``, or several in the order of their rows; IndexDamagedError if one is none.
+    """The items of an ``items.arrow``, or of several in the order of their rows: rows in, texts and items out.
 
     Examples:
         >>> searcher = Searcher(["bm25"])

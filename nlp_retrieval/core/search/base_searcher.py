@@ -11,12 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from nlp_retrieval.core.components.component import Component, Config, canonical_json, refuse_secrets, with_held
-from nlp_retrieval.core.components.registry import (
-    build_as,
-    build_from_manifest,
-    numbered_names,
-    plan,
-)
+from nlp_retrieval.core.components.registry import build_as, build_from_manifest, numbered_names, plan
 from nlp_retrieval.core.context import Workers, use_workers
 from nlp_retrieval.core.files.frames import Items, Queries
 from nlp_retrieval.core.files.yaml_text import read_yaml
@@ -107,12 +102,7 @@ def drop_retriever(index: str | Path, name: str, *, trust: bool = False) -> list
 def retrievers_of(index: str | Path, *, trust: bool = False) -> list[BaseRetriever]:
     """Build the retrievers of an index from its manifest, without those that are only parts of others.
 
-    Args:
-        index: the index directory.
-        trust: let the index use settings that a manifest is not allowed.
-
-    Raises:
-        UntrustedError: it asks for such settings, and is not trusted.
+    With ``trust``, the index may use settings that a manifest is not allowed; without it, they are an UntrustedError.
 
     Examples:
         >>> report = Searcher(["bm25"]).index(items, "index")
@@ -132,7 +122,6 @@ def _made_of(records: Iterable[RetrieverRecord], directory: Path, cure: str, *, 
 
 
 # What searchers have in common.
-
 
 SearcherT = TypeVar("SearcherT", bound="BaseSearcher")
 

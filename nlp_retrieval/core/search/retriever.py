@@ -73,9 +73,8 @@ class Stages:
 
     def encoded(self, encoder: Component, queries: list[str], encode: Encode) -> NDArray[Any]:
         """Return a vector per query, reused if this search has already encoded the same queries with this encoder."""
-        known: list[tuple[object, list[str], NDArray[Any]]] | None = search_context().encoded
-        if known is None:
-            return encode(queries)
+        encoded: list[tuple[object, list[str], NDArray[Any]]] | None = search_context().encoded
+        known = [] if encoded is None else encoded
         for other, texts, vectors in known:
             if other is encoder and texts == queries:
                 return vectors

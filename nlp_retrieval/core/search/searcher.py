@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from inspect import signature
 from numbers import Integral
 from pathlib import Path
@@ -310,17 +311,9 @@ class SearcherRetriever(BaseRetriever):
     manifest_may_set = Searcher.manifest_may_set
     _inner: OpenedRetrievers
 
-    def __init__(
-        self,
-        retrievers: Sequence[BaseRetriever | Searcher | ByName] | Mapping[str, BaseRetriever | Searcher | ByName],
-        processor: BaseUserQueryProcessor | ByName | None = None,
-        fusion: BaseFusion | ByName | None = None,
-        reranker: Reranker | Sequence[Reranker] | None = None,
-        scope: Scope = "pooled",
-        depth: Depth | Mapping[str, Depth] | None = None,
-        quota: Annotated[int, Field(ge=1)] | None = None,
-    ) -> None:
-        self.searcher = Searcher(retrievers, processor, fusion, reranker, scope, depth, quota)
+    @wraps(Searcher.__init__)  # type: ignore[misc]  # for mypy, only a function itself makes objects
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.searcher = Searcher(*given, **named)
         self._arguments |= self.searcher._arguments  # one configuration, however it is written
 
     def __repr__(self) -> str:
@@ -432,7 +425,7 @@ def _limited(x: Any, n: Any, where: str) -> Searcher | FirstCandidates:
     if len(searcher.retrievers) > 1 or searcher.rerankers or searcher.scope != "pooled":
         return Searcher([searcher], depth=int(n))
     depth = searcher.depth_for(int(n))  # at most n of the depth that it has
-    return _changed(searcher, depth=int(n) if depth == "all" else min(depth, int(n)))
+    return Searcher(**searcher._arguments | {"depth": int(n) if depth == "all" else min(depth, int(n))})
 
 
 def _weighted(weight: Any, x: Any, where: str) -> Searcher:
@@ -461,18 +454,18 @@ def _shared(x: Any, y: Any, where: str) -> Searcher:
     terms = [term for part in parts for term in (_terms(part) if len(part.retrievers) == 1 else [_Term("", part)])]
     if any(term.weight is not None for term in terms):
         raise ConfigurationError(f"{where}: what both find is fused by rank, without weights; leave them out")
-    return _changed(_sum(terms), fusion=ReciprocalRankFusion(found_by=2))
+    return Searcher(**_sum(terms)._arguments | {"fusion": ReciprocalRankFusion(found_by=2)})
 
 
 def _followed(x: Any, y: Any, where: str) -> Searcher:
     x, y = _of_function(FunctionProcessor, x, where), _of_function(FunctionReranker, y, where)
     if isinstance(y, BaseReranker | FirstCandidates):
         searcher = _searcher(x, where)
-        return _changed(searcher, reranker=[*searcher.rerankers.values(), y])
+        return Searcher(**searcher._arguments | {"reranker": [*searcher.rerankers.values(), y]})
     searcher = _searcher(y, where)
     if searcher.processor is not None or not isinstance(x, BaseUserQueryProcessor):
         raise ConfigurationError(f"{where}: before >> comes one processor, or after it a reranker; a + b fuses two lists")
-    return _changed(searcher, processor=x)
+    return Searcher(**searcher._arguments | {"processor": x})
 
 
 def _terms(searcher: Searcher) -> list[_Term]:
@@ -502,10 +495,6 @@ def _sum(terms: list[_Term]) -> Searcher:
         fusion=WeightedSum(weights) if weights else None,
         depth={label: term.depth for label, term in zip(labels, terms, strict=True) if term.depth is not None},
     )
-
-
-def _changed(searcher: Searcher, **changes: Any) -> Searcher:
-    return Searcher(**(searcher._arguments | changes))
 
 
 def _searcher(x: Any, where: str) -> Searcher:
