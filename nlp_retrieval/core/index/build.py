@@ -354,7 +354,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         scratch = writer.new_scratch()
         n_items, fingerprint = write_items(items_of(items), scratch)
         if n_items == 0:
-            raise ItemError("the corpus is empty: there is no item to index; check the path and the filters of its loader")
+            raise ItemError("the corpus is empty: there is no item to index; if a loader reads it, check its path and filters")
         owns = [fingerprint_of(fingerprint, identity) for identity in identities]
         of_builder = dict(zip(owns, builders, strict=True))
         before, corpus = None, None
