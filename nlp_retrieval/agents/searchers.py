@@ -26,8 +26,8 @@ from nlp_retrieval.core.models import Query, RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.progress_bars import progress
 from nlp_retrieval.core.queries import check_k
-from nlp_retrieval.core.search.base_searcher import BaseSearcher, OpenedRetrievers
-from nlp_retrieval.core.search.retriever import Stages
+from nlp_retrieval.core.search.base_searcher import BaseSearcher
+from nlp_retrieval.core.search.retriever import OpenedRetrievers, Stages
 from nlp_retrieval.core.secrets import without_secrets
 from nlp_retrieval.core.tables import RankedLists
 from nlp_retrieval.errors import ConfigurationError, EngineError, ItemError, RetrievalError, RetrievalWarning

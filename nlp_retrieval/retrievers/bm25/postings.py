@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nlp_retrieval.core.candidates import Mask, offsets_of
+from nlp_retrieval.core.candidates import Mask
 from nlp_retrieval.core.files.columns import Stream, check_numbers, check_offsets, damaged, mapped, read_texts
 
 ROWS = "rows.npy"
@@ -231,9 +231,9 @@ def _merge(folder: Path, runs: Sequence[Run], vocabulary: Sequence[str], lengths
     totals = np.zeros(len(vocabulary), np.int64)
     for run in runs:
         totals[run.terms] += run.kept
-    merge_runs(runs, offsets_of(totals), folder / ROWS, folder / FREQUENCIES, np.int32)
-    occurs = totals > 0
-    for name, column in ((INDPTR, offsets_of(totals[occurs])), (_LENGTHS, lengths)):
+    indptr, occurs = np.append(0, np.cumsum(totals)), totals > 0
+    merge_runs(runs, indptr, folder / ROWS, folder / FREQUENCIES, np.int32)
+    for name, column in ((INDPTR, indptr[np.append(True, occurs)]), (_LENGTHS, lengths)):
         np.save(folder / name, column, allow_pickle=False)
     kept = [term for term, is_kept in zip(vocabulary, occurs.tolist(), strict=True) if is_kept]
     (folder / _VOCABULARY).write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
@@ -273,7 +273,7 @@ def _copy_postings(
         is_live = rows >= 0
         rows, values = rows[is_live], values[is_live]
     live_counts = run.kept[terms]
-    places = np.repeat(free[targets] - offsets_of(live_counts)[:-1], live_counts)
+    places = np.repeat(free[targets] + live_counts - np.cumsum(live_counts), live_counts)
     places += np.arange(len(places))
     merged[0][places], merged[1][places] = rows, values
     free[targets] += live_counts
