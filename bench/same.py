@@ -7,7 +7,6 @@ BEFORE is the other checkout; WORK keeps both runs, which are used again.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import itertools
 import json
@@ -25,7 +24,7 @@ _RUNS = (
     ("benchmark", "hover.yaml"),
 )
 _TIMES = re.compile(rb'"(?:created|written|at|time|seconds|asked_at|started|finished|fetch_date)": ?("[^"]*"|[0-9.e+-]+)')
-_COMPARED = ("results.json", "*.trec*", "qrels.txt", "audit.json", "answers*.json", "*.npy", "*.bin", "*.faiss", "*.parquet")
+_COMPARED = ("results.json", "*.trec", "qrels.txt", "audit.json", "answers*.json", "*.npy", "*.bin", "*.faiss", "*.parquet")
 _RETRIEVERS = {
     "bm25": ["{name: bm25}"],
     "bm25 1.6 .75": ["{name: bm25, k1: 1.6, b: 0.75}"],
@@ -82,8 +81,9 @@ def _digests(folder: Path) -> dict[str, str]:
     files = sorted(file for pattern in _COMPARED for file in folder.rglob(pattern) if file.is_file())
     digests: dict[str, list[str]] = {}
     for file in files:
-        name = re.sub(r"[0-9a-f]{12,}", "*", file.relative_to(folder).as_posix()).removesuffix(".gz")
-        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        name = re.sub(r"[0-9a-f]{12,}", "*", file.relative_to(folder).as_posix())
+
+        content = file.read_bytes()
         if file.suffix == ".json":
             content = _TIMES.sub(b"", content)
         digests.setdefault(name, []).append(hashlib.sha256(content).hexdigest())

@@ -401,16 +401,15 @@ def _added(builder: ListsBuilder, name: str, entry: _Named, query_ids: list[str]
 def _named(run: str, opened: dict[str, SavedRun]) -> list[_Named]:
     run = os.path.expanduser(run)  # noqa: PTH111 -- as below
     path = Path(run)
-    stem = path.name.removesuffix(".gz").removesuffix(".trec")
     if os.path.isdir(run):  # noqa: PTH112 -- unlike Path.is_dir it does not raise where a name is too long
         return [_Named(name, run, saved, {}) for saved in [_opened(path, opened)] for name in saved.lists.listings]
     if path.parent.name == "trec" and (path.parent.parent / REPORT).is_file():
         saved = _opened(path.parent.parent, opened)
-        names = dict(zip(file_names(saved.lists.listings), saved.lists.listings, strict=True))
-        if stem in names:
-            return [_Named(names[stem], str(path.parent.parent), saved, {})]
+        names = list(saved.lists.listings)
+        if (stem := path.name.removesuffix(".trec")) in (stems := file_names(names)):
+            return [_Named(names[stems.index(stem)], str(path.parent.parent), saved, {})]
     if os.path.exists(run):  # noqa: PTH110 -- as above
-        return [_Named(stem, run, None, read_run(path))]
+        return [_Named(path.name.removesuffix(".gz").removesuffix(".trec"), run, None, read_run(path))]
     for position in (position for position in range(len(run) - 1, 0, -1) if run[position] == ":"):
         folder, name = run[:position], run[position + 1 :]
         if (Path(folder) / REPORT).is_file():

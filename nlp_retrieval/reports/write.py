@@ -101,14 +101,13 @@ def write_run_files(run: BenchmarkRun, folder: str | Path) -> BenchmarkReport:
     names = list(run.lists.listings)
     before = _trec_files(files["results"])
     remove_output(target / REPORT)  # until everything is written, the folder is not a finished run
-    for stem in before:
-        remove_output(files["trec"] / f"{stem}.trec")  # as unpacked for trec_eval
-        remove_output(files["trec"] / f"{stem}.trec.gz")
     for name, stem in zip(names, file_names(names), strict=True):
-        write_run(files["trec"] / f"{stem}.trec.gz", run.query_ids, run.lists.rankings(name), tag=name)
+        write_run(files["trec"] / f"{stem}.trec", run.query_ids, run.lists.rankings(name), tag=name)
     # a query without judgements has a line all the same: trec_eval counts the queries in the file
     qrels = {query_id: grades or {NO_DOCUMENT: 0} for query_id, grades in run.lists.qrels().items()}
     write_qrels(files["trec"] / "qrels.txt", qrels)
+    for stem in before - set(file_names(names)):
+        remove_output(files["trec"] / f"{stem}.trec")
     _write_answers(run, target, before)
     write_output(files["results"], _json(results_of(view)))
     write_output(files["costs"], _json(_costs(view)))

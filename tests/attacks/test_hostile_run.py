@@ -200,7 +200,7 @@ def test_a_benchmark_with_odd_names_writes_into_its_folder_alone(folder: Path) -
     work = folder / "work"
     assert {path.name for path in folder.iterdir()} == {"work"}
     assert all(re.fullmatch(r"[\w.-]+", path.name) for path in work.rglob("*"))
-    runs = [path for path in (work / "run" / "trec").iterdir() if path.name.endswith(".trec.gz")]
+    runs = [path for path in (work / "run" / "trec").iterdir() if path.suffix == ".trec"]
     assert [len(read_run(path)) for path in runs] == [len(QUERIES)] * (len(NAMES) - 1)
     assert list(read_run_folder(work / "run").lists.listings) == [NAMES[name] for name in ("plain", "links")]
 

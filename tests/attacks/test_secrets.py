@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import os
@@ -187,10 +186,9 @@ class Broken(Keyed):
 def test_nothing_that_a_benchmark_leaves_behind_holds_a_secret(written: tuple[Path, str]) -> None:
     folder, said = written
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {".html", ".json", ".parquet", ".gz", ".md", ".tex", ".stage", ".arrow", ".npy"} <= {path.suffix for path in files}
+    assert {".html", ".json", ".parquet", ".trec", ".md", ".tex", ".stage", ".arrow", ".npy"} <= {path.suffix for path in files}
     contents = {path: path.read_bytes() for path in files}
     contents |= {path: zlib.decompress(contents[path].partition(b"\n")[2]) for path in files if path.suffix == ".stage"}
-    contents |= {path: gzip.decompress(contents[path]) for path in files if path.suffix == ".gz"}
     assert [path for path, content in contents.items() if SECRET.encode() in content] == []
     assert SECRET not in said
 

@@ -49,7 +49,7 @@ from benchmarks.test_benchmarker import benchmarker, write_run_files
 write_run_files(benchmarker(Path({str(tmp_path / "index")!r})).run(), {str(tmp_path / "run")!r})
 """
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
-    trec = [f"trec/{name}" for name in ("qrels.txt", "bm25.trec.gz", "dense.trec.gz", "hybrid___overlap.trec.gz")]
+    trec = [f"trec/{name}" for name in ("qrels.txt", "bm25.trec", "dense.trec", "hybrid___overlap.trec")]
     for name in ("results.json", "per_query.parquet", *trec):
         assert (tmp_path / "run" / name).read_bytes() == (first / name).read_bytes(), name
 
@@ -58,7 +58,7 @@ write_run_files(benchmarker(Path({str(tmp_path / "index")!r})).run(), {str(tmp_p
 def test_ir_measures_finds_the_same_figures_in_the_trec_files(finished: tuple[BenchmarkRun, Path], name: str) -> None:
     trec = finished[1] / "run: 1" / "trec"
     qrels = list(ir_measures.read_trec_qrels(str(trec / "qrels.txt")))
-    run = list(ir_measures.read_trec_run(str(trec / f"{name.replace(' ', '_').replace('+', '_')}.trec.gz")))
+    run = list(ir_measures.read_trec_run(str(trec / f"{name.replace(' ', '_').replace('+', '_')}.trec")))
     measures = read(finished[1] / "run: 1" / "results.json")["configurations"][name]["measures"]
     for k in (3, 5, 10):
         theirs = ir_measures.calc_aggregate([P @ k, R @ k, nDCG @ k, AP @ k, RR @ k], qrels, run)

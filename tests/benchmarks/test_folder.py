@@ -57,7 +57,7 @@ def test_configurations_and_trec_files_are_compared_over_the_same_queries(finish
     foreign = folder / "foreign.trec"
     write_run(foreign, run.query_ids, run.rankings["bm25"])
     sources = read_sources(
-        [f"{folder / 'run: 1'}:dense", str(folder / "run: 1" / "trec" / "hybrid___overlap.trec.gz"), str(foreign)]
+        [f"{folder / 'run: 1'}:dense", str(folder / "run: 1" / "trec" / "hybrid___overlap.trec"), str(foreign)]
     )
     assert list(sources.lists.listings) == ["dense", "hybrid + overlap", "foreign"]
     assert "overlap" in " ".join(sources.lists.listing("hybrid + overlap").signals)
@@ -75,24 +75,24 @@ def test_files_of_other_tools_alone_are_judged_by_the_judgements_beside_them(
     finished: tuple[BenchmarkRun, Path], tmp_path: Path
 ) -> None:
     trec = finished[1] / "run: 1" / "trec"
-    for name in ("bm25.trec.gz", "dense.trec.gz", "qrels.txt"):
+    for name in ("bm25.trec", "dense.trec", "qrels.txt"):
         (tmp_path / name).write_bytes((trec / name).read_bytes())
-    compared = compare_runs(read_sources([str(tmp_path / "bm25.trec.gz"), str(tmp_path / "dense.trec.gz")])).report
+    compared = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")])).report
     whole = finished[0].report.configurations
     assert [one.measures["recall@10"] for one in compared.configurations] == [one.measures["recall@10"] for one in whole[:2]]
     assert compared.query_counts == {"": 20}
     (tmp_path / "qrels.txt").rename(tmp_path / "gold")
     with pytest.raises(GoldError, match="--qrels"):
-        read_sources([str(tmp_path / "bm25.trec.gz")])
+        read_sources([str(tmp_path / "bm25.trec")])
     (tmp_path / "qrels.txt").write_text("q 0 d 0\n")
     with pytest.raises(GoldError, match=r"qrels\.txt: no query has gold with a grade above 0"):
-        read_sources([str(tmp_path / "bm25.trec.gz")])
-    again = compare_runs(read_sources([str(tmp_path / "bm25.trec.gz"), str(tmp_path / "dense.trec.gz")], tmp_path / "gold"))
+        read_sources([str(tmp_path / "bm25.trec")])
+    again = compare_runs(read_sources([str(tmp_path / "bm25.trec"), str(tmp_path / "dense.trec")], tmp_path / "gold"))
     assert again.report.comparisons == compared.comparisons
     rows = [line.split() for line in (tmp_path / "gold").read_text("utf-8").splitlines()]
     table = tmp_path / "gold.csv"
     table.write_text("".join(f"{line}\n" for line in ["query_id,doc_id,relevance", *(f"{q},{d},{g}" for q, _, d, g in rows)]))
-    assert read_sources([str(tmp_path / "bm25.trec.gz")], table).lists.qrels() == again.lists.qrels()
+    assert read_sources([str(tmp_path / "bm25.trec")], table).lists.qrels() == again.lists.qrels()
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_second_run_spends_nothing_and_costs_and_finds_the_same(server: ChatSe
     assert (now.calls, now.cache_hits, now.tokens_in, now.tokens_out, now.failures, now.degraded) == (0, 25, 0, 0, 0, 0)
     assert (now.query_tokens_in, now.query_tokens_out) == (before.query_tokens_in, before.query_tokens_out) == (100.0, 10.0)
     assert (now.latency_answers, now.latency_cache_hits) == (3, 3)
-    for name in ("results.json", "trec/bm25.trec.gz", "trec/decomposed.trec.gz"):
+    for name in ("results.json", "trec/bm25.trec", "trec/decomposed.trec"):
         assert (tmp_path / "second" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
     said = (
         "decomposed: all 3 answers of the language model in the latency sample came from disk; the latency is that of "

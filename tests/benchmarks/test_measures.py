@@ -50,7 +50,7 @@ def test_grades_below_the_relevant_ones_count_for_ndcg_alone(tmp_path: Path) -> 
         folder = tmp_path / f"run{relevant_from}"
         write_run_files(run, folder)
         qrels = list(ir_measures.read_trec_qrels(str(folder / "trec" / "qrels.txt")))
-        ranked = list(ir_measures.read_trec_run(str(folder / "trec" / "bm25.trec.gz")))
+        ranked = list(ir_measures.read_trec_run(str(folder / "trec" / "bm25.trec")))
         recall = ir_measures.R(rel=relevant_from) @ 10
         assert lists[relevant_from]["recall@10"] == pytest.approx(ir_measures.calc_aggregate([recall], qrels, ranked)[recall])
     assert lists[1]["ndcg@10"] == lists[2]["ndcg@10"]

@@ -43,7 +43,7 @@ def test_a_run_is_repeated_from_its_stages_whatever_the_model_says_by_then(
     assert (again.calls, again.tokens_in, again.query_tokens_in) == (0, 0, first.query_tokens_in)
     assert (again.latency_answers, again.latency_cache_hits) == (3, 0)
     elsewhere = run(tmp_path, two(model(temperature=0.5)), "elsewhere")[1]
-    assert elsewhere["one.trec.gz"] != files["one.trec.gz"]
+    assert elsewhere["one.trec"] != files["one.trec"]
 
 
 def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: MakeModel, tmp_path: Path) -> None:
@@ -61,5 +61,5 @@ def test_degraded_answers_serve_their_own_run_alone(server: ChatServer, model: M
         (one, _), repaired = run(tmp_path, two(model(retries=0)), "again")
     assert server.calls == calls + 6
     assert one.degraded == 0
-    assert repaired["one.trec.gz"] != files["one.trec.gz"]
+    assert repaired["one.trec"] != files["one.trec"]
     assert len(list((tmp_path / "stages" / "subqueries").iterdir())) == 1

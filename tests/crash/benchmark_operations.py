@@ -52,7 +52,7 @@ def _swept(world: Path) -> State:
     told = json.loads((folder / "results.json").read_text())["configurations"]
     if {one.name: one.measures for one in run.report.configurations} != {name: one["measures"] for name, one in told.items()}:
         return "report.json and results.json are of different runs"
-    trec = {path.name: path.read_bytes().hex() for path in sorted((folder / "trec").iterdir()) if not path.name.startswith(".")}
+    trec = {path.name: path.read_text() for path in sorted((folder / "trec").iterdir()) if not path.name.startswith(".")}
     lists = {name: [[list(one) for one in ranking] for ranking in run.lists.rankings(name)] for name in run.lists.listings}
     measures = {name: {key: values.tolist() for key, values in one.per_query.items()} for name, one in run.evaluations.items()}
     return json.loads(json.dumps([(folder / "results.json").read_text(), trec, lists, measures]))

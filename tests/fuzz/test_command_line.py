@@ -30,7 +30,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for words in (["index", "corpus.jsonl", "index", "-r", "bm25"], ["benchmark", "sweep.yaml", "--output", "run"]):
             done = ended(words)
             assert done.code == 0, done.err
-    shutil.copy(made / "run" / "trec" / "bm25.trec.gz", made / "other.trec")
+    shutil.copy(made / "run" / "trec" / "bm25.trec", made / "other.trec")
     return made
 
 
