@@ -198,6 +198,9 @@ def _read_list(returned: object, row_of: Mapping[str, int], said: str) -> Found:
     if given and len(given) < len(hits):
         raise EngineError(f"{said} returned a list in which only some hits have a score; give one to each, or to none")
     scores = np.array(given, np.float64) if given else 1.0 / np.arange(1.0, len(hits) + 1.0)
+    if not np.isfinite(scores).all():
+        wrong = scores[~np.isfinite(scores)][0]
+        raise EngineError(f"{said} returned a hit whose score is {wrong:g}; a score is a finite number")
     return np.array([row_of[item_id] for item_id, _ in hits], np.int64), scores
 
 

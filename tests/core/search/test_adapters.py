@@ -128,6 +128,7 @@ def test_what_cannot_index_leaves_no_index_and_what_can_does_it_once(tmp_path):
         ([[("b", 1.0), ("a", 2.0)]], r"score 1 before one with 2; hits come best first.*negate distances"),
         ([[{"text": "krill"}]], r"returned \{'text': 'krill'\} \(dict\) as a hit"),
         ([[("a", 0.9), "b"]], r"only some hits have a score; give one to each, or to none"),
+        ([[("a", float("nan"))]], r"whose score is nan; a score is a finite number"),
         ([["krill krill krill"]], r"'krill krill krill', the id of none of the 4 items that it got"),
     ],
 )
@@ -181,7 +182,13 @@ def test_a_reranker_may_leave_results_out_and_must_not_invent_any(tmp_path):
         def rerank(self, nlqs, results, k):
             return [["z"] for _ in results]
 
+    class Infinite(BaseReranker):
+        def rerank(self, nlqs, results, k):
+            return [[(hit, float("inf")) for hit in hits] for hits in results]
+
     assert ids(search(Counting(), tmp_path, reranker=FirstAlone())) == [["b"]]
+    with pytest.raises(EngineError, match=r"whose score is inf"):
+        search(Counting(), tmp_path / "third", reranker=Infinite())
     with pytest.raises(EngineError, match=r"returned 'z', the id of none of the 3 items that it got"):
         search(Counting(), tmp_path / "again", reranker=Inventing())
 
