@@ -30,7 +30,7 @@ from nlp_retrieval._version import __version__
 from nlp_retrieval.core.candidates import Rows
 from nlp_retrieval.core.components.component import Component, Config, digest_of_key
 from nlp_retrieval.core.context import changed_context, search_context
-from nlp_retrieval.core.files.atomic import explained_writes, make_folder, publish_folder, sync, write_atomically
+from nlp_retrieval.core.files.atomic import clear_asides, explained_writes, make_folder, publish_folder, sync, write_atomically
 from nlp_retrieval.core.files.cache import read_own
 from nlp_retrieval.core.files.frames import Items, items_of
 from nlp_retrieval.core.files.opening import sha256_of
@@ -167,9 +167,7 @@ class IndexWriter:
         """Remove what is not published, also that of killed writers."""
         for leftover in self.directory.glob(f"{SCRATCH}*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        for aside in self.directory.glob(f".{MANIFEST_FILE}.*"):  # this is the only writer, so none belongs to another
-            with suppress(OSError):
-                aside.unlink()
+        clear_asides(self.directory / MANIFEST_FILE, seconds=0)  # this is the only writer, so none belongs to another
 
     def publish(self, scratch: Path, name: str, fingerprint: str) -> FolderRecord:
         """Publish a scratch folder under a name with its fingerprint; a name in use (by a reader, say) gets a suffix."""

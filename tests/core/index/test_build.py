@@ -144,6 +144,13 @@ def test_a_build_that_breaks_leaves_the_old_state_and_no_scratch(built, engine):
     assert names(built) == named_by_manifest(built)
 
 
+def test_what_killed_writers_left_is_removed_and_no_other_file(built):
+    for left in (".manifest.json.0123abcd", ".manifest.json.swp"):
+        (built / left).touch()
+    TermShare().index(ALPHA, built)
+    assert names(built) == named_by_manifest(built) | {".manifest.json.swp"}
+
+
 # readers beside writers
 
 
