@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import wraps
 from inspect import signature
 from numbers import Integral
 from pathlib import Path
@@ -311,9 +310,17 @@ class SearcherRetriever(BaseRetriever):
     manifest_may_set = Searcher.manifest_may_set
     _inner: OpenedRetrievers
 
-    @wraps(Searcher.__init__)  # type: ignore[misc]  # for mypy, only a function itself makes objects
-    def __init__(self, *given: Any, **named: Any) -> None:
-        self.searcher = Searcher(*given, **named)
+    def __init__(
+        self,
+        retrievers: Sequence[BaseRetriever | Searcher | ByName] | Mapping[str, BaseRetriever | Searcher | ByName],
+        processor: BaseUserQueryProcessor | ByName | None = None,
+        fusion: BaseFusion | ByName | None = None,
+        reranker: Reranker | Sequence[Reranker] | None = None,
+        scope: Scope = "pooled",
+        depth: Depth | Mapping[str, Depth] | None = None,
+        quota: Annotated[int, Field(ge=1)] | None = None,
+    ) -> None:
+        self.searcher = Searcher(retrievers, processor, fusion, reranker, scope, depth, quota)
         self._arguments |= self.searcher._arguments  # one configuration, however it is written
 
     def __repr__(self) -> str:
