@@ -72,7 +72,7 @@ def check_k(k: object, name: str = "k") -> int:
 def check_queries(queries: object, what: str = "query", plural: str = "queries") -> list[str]:
     """Return ``queries`` if it is a sequence of texts; else raise a QueryError. A bare string counts as a sequence of one.
 
-    Messages say ``what`` one of them is, and several are by ``plural``.
+    Messages call one of them ``what``, and several ``plural``.
 
     Examples:
         >>> check_queries("who eats krill")

@@ -137,9 +137,10 @@ class PlannedComponent:
 
 
 def build(kind: str, settings: str | Mapping[str, Any], where: str = "") -> Component:
-    """Build a component, and those inside it, from a registry name, or a mapping with ``name`` and parameters.
+    """Build a component of a kind, and those inside it, from a registry name, or a mapping with ``name`` and parameters.
 
-    A ConfigurationError begins with ``where`` in a configuration they stand.
+    ``kind`` is one of :func:`~nlp_retrieval.core.components.registry.kinds`. A ConfigurationError, where they fit no component,
+    begins with ``where``, the path of the settings in a configuration.
 
     Examples:
         >>> build("retrievers", {"name": "bm25", "k1": 1.2})
@@ -198,7 +199,7 @@ def build_as(cls: type[ComponentT], kind: str, settings: str | Mapping[str, Any]
 
 
 def resolve_components(component: Component, owner: type[Component], **given: Any) -> dict[str, Any]:
-    """Return arguments of a component with :data:`ByName` descriptions replaced by components, for the ``__init__`` of a class.
+    """Return arguments of a component with :data:`ByName` descriptions replaced by components, for ``owner.__init__``.
 
     Examples:
         >>> Searcher(["bm25"]).config["retrievers"][0]["name"]  # its constructor calls resolve_components(self, ...)

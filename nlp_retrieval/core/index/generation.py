@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
-from os.path import expanduser
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,9 +25,10 @@ from nlp_retrieval.core.candidates import Mask, Rows
 from nlp_retrieval.core.components.component import Config, canonical_json, digest_of_key
 from nlp_retrieval.core.files.atomic import write_atomically
 from nlp_retrieval.core.files.columns import CURE, damaged, mapped, unreadable
-from nlp_retrieval.core.files.opening import explain_file_limit, open_regular, parse_json
+from nlp_retrieval.core.files.opening import expanded, explain_file_limit, open_regular, parse_json
 from nlp_retrieval.core.index.items import ITEMS_FILE, ItemTable
 from nlp_retrieval.core.models import PlainModel
+from nlp_retrieval.core.unicode import find_lone_surrogate
 from nlp_retrieval.errors import ConfigurationError, IndexDamagedError, IndexMissingError
 
 MANIFEST_FILE = "manifest.json"
@@ -162,9 +162,9 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
-    if not isinstance(path, str | PathLike) or "\0" in str(path) or str(path).encode(errors="ignore").decode() != str(path):
+    if not isinstance(path, str | PathLike) or "\0" in str(path) or find_lone_surrogate(str(path)) is not None:
         raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
-    return Path(expanduser(path))  # noqa: PTH111 -- Path's own raises where there is no such user
+    return expanded(path)
 
 
 def read_manifest(directory: Path) -> Manifest | None:
