@@ -24,7 +24,8 @@ U = TypeVar("U")
 _MOST = 400
 _MOST_READ = 20_000
 _YEAR = re.compile(
-    r"(?:(?<![\w.,/$€£])|(?<=\bFY))(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:\s?[-\u2013/]\s?(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
+    r"(?:(?<![\w.,/$€£])|(?<=\bFY))(?P<first>1[6-9]\d\d|20\d\d|21\d\d)(?:(?:"
+    r"\s?[-\u2013/]\s?|\s(?:to|through|(?<=between \d{4}\s)and)\s(?=\d{4}))(?P<last>(?:1[6-9]|20|21)?\d\d))?(?![\w%]|[.,]\d)"
 )
 _TARGET = re.compile(r"\b(?:by|before|until|no later than|up to|towards?)\s(?:the\s)?(?:(?:end of|year)\s)?\Z", re.IGNORECASE)
 _BASE = re.compile(
@@ -137,7 +138,7 @@ def years_of(text: str) -> list[Year]:
         last = max(first, int(f"{first}"[: -len(match["last"])] + match["last"])) if match["last"] else first
         before = text[max(0, match.start() - _BEFORE) : match.start()]
         role: Literal["", "target", "baseline"] = "target" if _TARGET.search(before) else ""
-        is_base = _ON.search(before) and not _ONWARDS.match(text, match.end())
+        is_base = first == last and _ON.search(before) and not _ONWARDS.match(text, match.end())
         if is_base or _BASE.search(before) or _LEVELS.match(text, match.end(), match.end() + _BEFORE):
             role = "baseline"
         years.append(Year(first, last, role, match.start(), match.end()))

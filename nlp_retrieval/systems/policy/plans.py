@@ -21,8 +21,9 @@ from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceErr
 from nlp_retrieval.text import printable, words_of
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_MONTH, _DAY = "(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 _SAID = re.compile(
-    r"(?<!\d)(?:[0-3]\d[0-3]\d)?(?P<year>(?:19|20)\d\d)(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?(?!\d)|"
+    rf"(?<!\d)(?:{_DAY}{_MONTH}|{_MONTH}{_DAY})?(?P<year>(?:19|20)\d\d)(?:{_MONTH}{_DAY})?(?!\d)|"
     r"(?<![^\W\d_])(?:v|ed|edition|version|rev|ndc)[ ._-]?(?P<edition>\d{1,2})(?:\.\d+)?(?!\d)|"
     r"(?<!\d)(?P<nth>\d{1,2})(?:st|nd|rd|th)(?![^\W_])",
     re.IGNORECASE,
@@ -30,20 +31,20 @@ _SAID = re.compile(
 """What the name of a file says of an edition: a year, also as the beginning or end of a date, or a number."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019.][^\W\d_]+)*")
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
-_ORDINALS |= {"primera": 1, "segunda": 2, "tercera": 3, "première": 1, "deuxième": 2, "troisième": 3, "primeira": 1}
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "primera": 1, "segunda": 2, "tercera": 3}
+_ORDINALS |= {"premiere": 1, "deuxieme": 2, "troisieme": 3, "primeira": 1, "terceira": 3}
 _GENERIC = frozenset(
     "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
     "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted "
-    "edition version report policy strategy document unfccc contribución contribuição determinada déterminée actualizada "
-    "actualización atualizada révisée mise jour nivel niveau bur btr climat clima "
-    "nacional nationale en eng english fr french français es spanish español pt portuguese português ru russian ar arabic zh "
-    "chinese".split()
+    "edition version report policy strategy document unfccc contribucion contribuicao determinada determinee actualizada "
+    "actualizacion atualizada atualizacao actualisee revisee mise jour nivel niveau bur btr climat clima "
+    "nacional nacionalmente nationale en eng english fr french francais es spanish espanol pt portuguese portugues ru russian "
+    "ar arabic zh chinese".split()
 )
 """Words in the names of files that are no part of a country's name."""
 
 _BETWEEN = frozenset("to of the and a à au aux de du des del la le les da do dos di e y et und".split())
-"""Words that are part of a name between other words of it, and tell no two names apart."""
+"""Words that are part of a name between other words of it, and tell no two names apart; articles may begin one: La Paz."""
 
 _HYPHENED = {"Timor Leste": "Timor-Leste", "Guinea Bissau": "Guinea-Bissau"}
 """Names that have a hyphen where one stands for a blank, as in ``timor-leste-2022.pdf``."""
@@ -114,7 +115,7 @@ class _Described(BaseLoader):
     def __init__(self, source: BaseLoader, subject: str) -> None:
         self.source = source
         self.subject = subject
-        self.spelt: dict[frozenset[str], str] = {}
+        self.spelt: dict[tuple[str, ...], str] = {}
         self.several: list[str] = []
         self.without: list[str] = []
 
@@ -124,8 +125,8 @@ class _Described(BaseLoader):
             document = str(metadata["document"])
             named = named_in(document)
             # one country, however the names of its files spell it
-            words = frozenset(words_of(named.subject))
-            spelt = self.spelt.setdefault(words - _BETWEEN or words, named.subject)
+            words = tuple(sorted(words_of(named.subject)))
+            spelt = self.spelt.setdefault(tuple(word for word in words if word not in _BETWEEN) or words, named.subject)
             name = " ".join(str(metadata.get(self.subject) or spelt).split())
             if not name:
                 raise SourceError(
@@ -177,10 +178,10 @@ def named_in(document: str) -> Named:
             else:
                 edition = int(said["edition"] or said["nth"])
         rest = _SAID.sub("\0", part)
-        edition = next((_ORDINALS[word] for word in _WORD.findall(rest.casefold()) if word in _ORDINALS), edition)
+        edition = next((_ORDINALS[word] for word in words_of(rest.replace("_", " ")) if word in _ORDINALS), edition)
         subject = subject or _subject_in(rest)
     code = "" if subject else re.sub(r"[\W\d_].*", "", path.stem)
-    return Named(code if re.fullmatch("[A-Z]{2}", code) else subject, list(dict.fromkeys(years)), edition)
+    return Named(code if re.fullmatch("(?!EN|ZH)[A-Z]{2}", code) else subject, list(dict.fromkeys(years)), edition)
 
 
 def _subject_in(name: str) -> str:
@@ -190,11 +191,14 @@ def _subject_in(name: str) -> str:
     name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", name)
     begin = end = 0
     for match in _WORD.finditer(name):
-        word = match[0].casefold()
+        word = "".join(words_of(match[0]))
         is_generic = word in _GENERIC or word in _ORDINALS
         if end and (is_generic or re.search(r"[\0\d]|\s-\s", name[end : match.start()].replace("_", " "))):
             break
-        if not is_generic and word not in _BETWEEN:
+        is_article = match[0].istitle() or not match.start()
+        if not is_generic and (
+            word not in _BETWEEN or (is_article and not end and word not in {"the", "of", "to", "and", "a"})
+        ):
             begin, end = (begin if end else match.start()), match.end()
         elif end and re.search(r"[(,]", name[begin : match.start()]):  # Korea, Republic of
             end = match.end()
@@ -202,7 +206,7 @@ def _subject_in(name: str) -> str:
     place += ")" * ("(" in place and ")" not in place)
     if place.islower() or (place.isupper() and len(place) > 3):
         place = place.replace("\u0130", "I").lower()  # of TÜRKİYE, whose dot would stay
-        place = re.sub(r"[^\W\d_]{2,}", lambda word: word[0] if word[0] in _BETWEEN else word[0].capitalize(), place)
+        place = re.sub(r"[^\W\d_]{2,}", lambda at: at[0] if at[0] in _BETWEEN and at.start() else at[0].capitalize(), place)
     return _HYPHENED.get(place, place)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from nlp_retrieval.text import Quantity, Year, quantities_of, sentences_of, years_of
+from nlp_retrieval.text import Quantity, quantities_of, sentences_of, years_of
 
 ValueKind = Literal["target", "baseline", "finance"]
 
@@ -26,23 +27,24 @@ _NEUTRAL = re.compile(
 )
 _NONE = re.compile(r"\b(?:no|not|nor|never|without|neither|lacks?)\b", re.IGNORECASE)
 _OTHER = re.compile(
-    r"\b(?:since|rose|ris(?:es?|en|ing)|grew|grow(?:s|n|ing)?|increas(?:e[sd]?|ing)|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|"
-    r"(?:projected|expected|forecast) to|annual (?:average|growth)|"
-    r"renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG)))\b",
+    r"\b(?:since|accounts?|accounted|contribut(?:e[sd]?|ing)|represents?|share|(?:projected|expected|forecast) to|"
+    r"annual (?:average|growth)|renewables?(?!.*\b(?:reduc|cut|lower|emission|GHG))|"
+    r"(?<!target )(?:rose|ris(?:es?|en)|grew|grow[sn]?|increase[sd]?|(?!\A)(?<!and )(?:ris|grow|increas)ing)\b"
+    r"(?!.*\b(?:reduc|cut|lower|fall|decreas|declin|target))|"
+    r"(?:exceeded|met|achieved|reached) (?:its|the|their)\b(?!.*\bwill))\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Before a number that is none of a target."""
+"""Before a number that is none of a target, or of one that was reached."""
 
 _DONE = re.compile(
-    r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|emitted|decreased|declined|dropped|shrank|"
-    r"(?:was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|"
-    r"(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))\b|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
-    re.IGNORECASE,
+    r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|emitted|decreased|declined|dropped|shrank|(?:"
+    r"was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))"
+    r"\b(?!.*\b(?:will|must|caps?|targets?|limit(?:s|ed)?)\b)|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
+    re.IGNORECASE | re.DOTALL,
 )
-"""What was reached: a target only where its year is told as one ("by 2030")."""
-_REACHED = re.compile(
-    r"\b(?:was|were|has been|have been)\s(?:achieved|observed|recorded|registered|reached)\b|\bexceeded\b", re.I
-)
+"""What was done: a target only where its year is told as one ("by 2030")."""
+_RECORDED = re.compile(r"\b(?:was|were|has been|have been)\s(?:observed|recorded|registered)\b", re.IGNORECASE)
+_REACHED = re.compile(r"\b(?:was|were|has been|have been)\s(?:achieved|reached|exceeded)\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;,]\s|\s(?:but|while|whereas)\s")
 _RATIO = re.compile(r"\bper (?:capita|person|head|inhabitant|unit of GDP)\b|\bintensity\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:un)?conditional(?=ly\b|\b)", re.IGNORECASE)
@@ -101,7 +103,13 @@ def _targets(text: str) -> Iterator[AnswerValue]:
         borders = [begin, *(quantity.end for quantity in own)], [*(quantity.begin for quantity in own[1:]), end]
         for quantity, start, stop in zip(own, *borders, strict=False):
             if _is_target(text, begin, end, quantity):
-                yield _shown("target", quantity, _terms(text, start, stop, quantity))
+                aim = (
+                    quantities_of(quantity.written.rpartition(" to ")[2])[:1]
+                    if text[: quantity.begin].endswith("from ")
+                    else []
+                )
+                shown = replace(aim[0], year=quantity.year, baseline=quantity.baseline) if aim else quantity
+                yield _shown("target", shown, _terms(text, start, stop, quantity))
 
 
 def _year_written(sentence: str) -> int:
@@ -119,12 +127,12 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
     before, clause = text[start : quantity.begin], text[start : following.start() if following else end]
     if quantity.unit != "%" and _SCENARIO.search(before[-_BEFORE // 2 :]):
         return False  # what a target is measured against
-    if quantity.value == quantity.upper and before.endswith("from "):
+    if before.endswith("from ") and " to " not in quantity.written:
         return False  # what a fall begins from
     last = max((year.last for year in years_of(text[begin:end]) if year.role == "target"), default=0)
     aims = quantity.year == last and any(year.role == "target" and year.last == last for year in years_of(clause))
-    is_done = not aims and _DONE.search(text, max(start, quantity.begin - _BEFORE), quantity.begin)
-    return not (is_done or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
+    is_done = _RECORDED.search(clause) or _DONE.search(text, max(start, quantity.begin - _BEFORE), quantity.begin)
+    return not ((is_done and not aims) or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 
 def _terms(text: str, start: int, stop: int, quantity: Quantity) -> str:
@@ -143,19 +151,15 @@ def _bases(text: str) -> Iterator[AnswerValue]:
         years = [year for year in years_of(sentence) if year.first == year.last]
         named = [year.first for year in years if year.role == "baseline"]
         if not named and (match := _BASE_NAMED.search(sentence)) is not None and years:
-            named = [min(years, key=lambda year: _distance(year, match)).first]
-        for one in named:
-            yield _base(str(one))
+            start, stop = match.span()
+            named = [min(years, key=lambda year: max(year.begin - stop, start - year.end)).first]
+        yield from map(_base, map(str, named))
         if _SCENARIO.search(sentence):
             yield _base("BAU")
         if not named and _EMISSIONS.search(sentence) and not _LIMITED.search(sentence):
             for quantity in quantities_of(sentence):
                 if quantity.unit in {"t CO2e", "t CO2"} and quantity.year is not None and not _SCENARIO.search(sentence):
                     yield _base(str(quantity.year))
-
-
-def _distance(year: Year, match: re.Match[str]) -> int:
-    return year.begin - match.end() if year.begin >= match.end() else match.start() - year.end
 
 
 def _base(base: str) -> AnswerValue:

@@ -39,6 +39,10 @@ def test_names_of_files_say_country_and_edition() -> None:
         ("Kenya_NDC_28122020.pdf", "Kenya", [2020], None),
         ("Segunda Contribución Determinada a Nivel Nacional del Per\u00fa.pdf", "Per\u00fa", [], 2),
         ("FR_NDC_2021.pdf", "FR", [2021], None),
+        ("2021/EN.pdf", "", [2021], None),
+        ("CONTRIBUCION DE LA REPUBLICA DOMINICANA 20152020.pdf", "Republica Dominicana", [], None),
+        ("LA PAZ 2021.pdf", "La Paz", [2021], None),
+        ("Plan Climat Le Mans.pdf", "Le Mans", [], None),
     ]:
         named = named_in(document)
         assert [named.subject, named.years, named.edition] == expected, document
@@ -65,9 +69,10 @@ def test_spellings_of_one_name_are_one_country(tmp_path: Path) -> None:
     for name in (
         "Cabo Verde 2016", "cabo-verde-2021", "CABO VERDE v3", "The Gambia 2016", "Gambia, The 2021", "TO 2021", "DE 2021",
         "Republic of Korea 2021", "Korea, Republic of 2016", "Trinidad & Tobago 2016", "Trinidad and Tobago 2021",
+        "Baden 2021", "Baden-Baden 2021",
     ):  # fmt: skip
         (tmp_path / f"{name}.txt").write_text("Wind supplies half the power.", "utf-8")
-    assert len({item.metadata["country"] for item in PlansLoader(tmp_path).stream()}) == 6
+    assert len({item.metadata["country"] for item in PlansLoader(tmp_path).stream()}) == 8
 
 
 def test_a_manifest_says_what_names_do_not(tmp_path: Path) -> None:

