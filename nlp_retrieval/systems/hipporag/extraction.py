@@ -131,11 +131,11 @@ def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | 
         entries = inner  # of {"passages": {"1": ...}}
     if n_passages == 1 and "triples" in entries:
         entries = {"1": entries}
-    by_number = {re.sub(r"\D", "", str(key)): entry for key, entry in entries.items()}
+    numbered = [(re.search(r"\d+", str(key)), entry) for key, entry in entries.items() if isinstance(entry, Mapping)]
+    by_number = {number[0]: entry for number, entry in reversed(numbered) if number}  # of two with one number the first counts
     knowledge_of: dict[int, ReadKnowledge] = {}
     for position in range(n_passages):
-        entry = by_number.get(str(position + 1))
-        if isinstance(entry, Mapping) and "triples" in entry:  # entities alone may be part of a truncated answer
+        if "triples" in (entry := by_number.get(str(position + 1), {})):  # entities alone may be part of a truncated answer
             try:
                 read = knowledge_from_json(entry.get("entities", []), entry["triples"])
             except ValueError:

@@ -78,12 +78,12 @@ class KnowledgeSource(Protocol):
 _MONEY = "[$¢-¥\u20a0-\u20cf]"
 _SIGNS = re.compile(
     r"(?<=\w)[+#♯♭]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}*](?!\w)|"
-    rf"(?<=\d)(?:[\u2070-\u2079¹²³]|\s?[%‰°]|\s?{_MONEY})|{_MONEY}(?=\s?\d)|(?<!\S)(?:[<>≤≥±~≈](?=\s?\d)|[.@](?=\w))"
+    rf"(?<=\d)(?:[\u2070-\u2079¹²³]|\s?[%‰°]|\s?{_MONEY})|{_MONEY}(?=\s?\d)|(?<!\S)(?:[<>≤≥±~≈](?=\s?\d)|\.(?=\w))"
 )
-"""Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, $5, >5 and .NET; each is spoken as Unicode calls it."""
+"""Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, $5, >5 and .NET; most are spoken as Unicode calls them."""
 
 _GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_SPOKEN = {"-": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot"}
+_SPOKEN = {"-": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot", ">": "more than", "≤": "at most", "≥": "at least"}
 
 
 def phrase_of(text: str) -> str:

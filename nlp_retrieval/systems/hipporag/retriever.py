@@ -283,9 +283,10 @@ def _named(question: Mapping[str, Any], answer: object) -> list[str] | None:
 
 
 def _read(question: Mapping[str, Any], answer: object) -> list[int] | None:
-    """Return the numbers of facts in an answer, a list or a text; None if there are none, and it is no empty list."""
+    """Return the numbers of facts in an answer, a list or a text of nothing else; None if it is neither, or all are others."""
     n_shown = question["facts"].count("\n") + 1
-    numbers = map(int, re.findall(r"(?<![-\d])\d{1,9}(?!\d)", str(answer)))
+    written = re.sub(r"\b(?:facts?|and|json)\b", "", str(answer), flags=re.IGNORECASE)
+    numbers = map(int, [] if re.search(r"[^\W\d_]", written) else re.findall(r"(?<![-\d.])\d{1,9}(?!\d|\.\d)", written))
     shown = [number for number in dict.fromkeys(numbers) if 1 <= number <= n_shown]
     return shown if shown or answer in ([], "[]") else None
 

@@ -61,7 +61,7 @@ def test_numbers_that_were_not_shown_are_not_believed(
     "answer",
     [
         *("none of them", "__import__('os').remove('x')", json.dumps([["erik", "is", "here"]])),
-        *([99, 0, -1], "[" + "9" * 5000 + "]", "[" * 10_000),
+        *([99, 0, -1], "[" + "9" * 5000 + "]", "[" * 10_000, "None of the 2 facts helps.", [0.1]),
     ],
 )
 def test_an_answer_of_something_else_keeps_all_triples_and_is_told(

@@ -151,4 +151,5 @@ def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> N
 )  # fmt: skip
 def test_a_sign_that_belongs_to_a_name_or_number_tells_entities_apart(one: str, other: str) -> None:
     assert phrase_of(one) != phrase_of(other)
-    assert phrase_of("Rock-and-roll, 1990-95, 1,000") == phrase_of("rock and roll 1990 95 1000")
+    assert phrase_of("Rock-and-roll, 1990-95, 1,000, @home") == phrase_of("rock and roll 1990 95 1000 home")
+    assert phrase_of(">5%, \u2264 2, \u22653") == phrase_of("more than 5 percent, at most 2, at least 3")

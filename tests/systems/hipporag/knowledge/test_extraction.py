@@ -99,7 +99,7 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
     triples += [["e", "is", -5], {"score": 1, "object": "b", "relation": "is", "subject": "a"}]
     entities = ["a", True, {"id": 7, "type": "PLACE ", "name": "b"}, ["c", "x", "y"], None]
-    answer = {"passages": {"Passage 1": {"entities": entities, "triples": triples}}}
+    answer = {"passages": {"Passage 1 of 1": {"entities": entities, "triples": triples}, "1 is about": {"triples": []}}}
     server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(answer)}\n```\nAnything else?"
     done = extract_knowledge(ITEMS[:1], store, extractor())
     assert (done.extracted, done.dropped) == (1, 2 + 4)
