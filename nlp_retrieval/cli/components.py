@@ -38,6 +38,7 @@ _REQUIRED = {
     "path": "data/file",
     "qrels": "data/qrels.txt",
     "url": "env:DATABASE_URL",
+    "search_engines url": "http://localhost:8888",
     "table": "items",
     "base_url": "http://localhost:8000/v1",
     "lm": "{model: openai/gpt-4o-mini}",
@@ -128,7 +129,7 @@ def _in_yaml(kind: str, name: str, cls: type[Component]) -> str:
     parameters = parameters_of(cls)
     numbers = [(key, str(p.default)) for key, p in parameters.items() if type(p.default) in (int, float)]
     required = [key for key, p in parameters.items() if p.default is p.empty or key in ("qrels", "table")]
-    fields = {key: _REQUIRED.get(key, "...") for key in required} or dict(numbers[:1])
+    fields = {key: _REQUIRED.get(f"{kind} {key}", _REQUIRED.get(key, "...")) for key in required} or dict(numbers[:1])
     is_loader = kind == "loaders"
     if is_loader and not issubclass(cls, BaseLoader):
         kind = "loaders of queries"

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from nlp_retrieval.core.processes import Lock
@@ -41,15 +41,7 @@ class Display:
 
     @contextmanager
     def work(self, what: str, total: int | None) -> Iterator[Advance]:
-        """Show the progress of something, on standard error, once it has taken two seconds; a context manager.
-
-        Of an unknown ``total`` a terminal or notebook shows it at once.
-
-        Examples:
-            >>> with progress("reading", total=len(items)) as advance:
-            ...     for item in items:
-            ...         advance(1)
-        """
+        """Show some work; arguments as of :func:`progress`."""
         silent = os.getpid() != self._process or sys.stderr is None or sys.stderr.closed  # a child's parent reports
         drawn = not silent and (sys.stderr.isatty() or "ipykernel" in sys.modules)
         if silent or self.mode == "off" or not (drawn or self.mode == "lines"):
@@ -109,7 +101,19 @@ def _bars() -> Progress:
 
 
 DISPLAY = Display()
-progress = DISPLAY.work
+
+
+def progress(what: str, total: int | None) -> AbstractContextManager[Advance]:
+    """Show the progress of something, on standard error, once it has taken two seconds; a context manager.
+
+    Of an unknown ``total`` a terminal or notebook shows it at once.
+
+    Examples:
+        >>> with progress("reading", total=len(items)) as advance:
+        ...     for item in items:
+        ...         advance(1)
+    """
+    return DISPLAY.work(what, total)
 
 
 def tracked(what: str, batches: Iterable[list[T]], total: int | None) -> Iterator[list[T]]:
