@@ -34,14 +34,14 @@ def run(
     """Run a command to its end, in a process of its own, without a network."""
     given = stdin if isinstance(stdin, bytes) else stdin.encode()
     seen = os.environ | {"HF_HUB_OFFLINE": "1"} | environment
-    started = _read_at_start(dict(os.environ))
+    forking, started = _forking()
     if sys.platform != "linux" or "\0" in "".join(words) or started != _read_at_start(seen):
         done = subprocess.run([COMMAND, *words], input=given, capture_output=True, cwd=folder, env=seen, check=False)
         return subprocess.CompletedProcess([COMMAND, *words], done.returncode, done.stdout.decode(), done.stderr.decode())
     with tempfile.TemporaryDirectory() as streams:
         for name in _STREAMS:
             Path(streams, name).write_bytes(given if name == "in" else b"")
-        command = _forking().Process(target=_perform, args=([COMMAND, *words], str(folder or Path.cwd()), seen, streams))
+        command = forking.Process(target=_perform, args=([COMMAND, *words], str(folder or Path.cwd()), seen, streams))
         command.start()
         command.join()
         out, err = (Path(streams, name).read_text("utf-8") for name in ("out", "err"))
@@ -62,11 +62,11 @@ def _read_at_start(environment: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _forking() -> ForkServerContext:
-    """A process that has the command imported, and forks a child for every call: most of a short command is its imports."""
+def _forking() -> tuple[ForkServerContext, tuple[tuple[str, str], ...]]:
+    """A process that has the command imported and forks a child for every call, and what it read when it started."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_IMPORTED)
-    return context
+    context.set_forkserver_preload(_IMPORTED)  # most of a short command is its imports
+    return context, _read_at_start(dict(os.environ))
 
 
 def _perform(words: Sequence[str], folder: str, environment: dict[str, str], streams: str) -> None:

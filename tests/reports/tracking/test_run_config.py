@@ -56,6 +56,8 @@ def test_parts_are_columns_and_every_value_is_plain() -> None:
         "bm25/b": 0.4,
     }
     assert all(isinstance(value, str | bool | int | float | list) for value in found.values())
+    of_others = {"boosts": [{"field": "title", "by": 2}], "limits": {"seconds": 5, "calls": None}}
+    assert flat_config(of_others) == {"boosts": of_others["boosts"], "limits/seconds": 5}
 
 
 def test_a_column_of_the_comparison_is_of_one_type() -> None:
