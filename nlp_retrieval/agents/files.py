@@ -274,7 +274,7 @@ def _named(row: Mapping[str, Any], location: str) -> dict[str, Any]:
 
 
 def _step(given: Any, location: str) -> Any:
-    """Return the fields of a step; what is no object as it is."""
+    """Return the fields of a step; anything that is no object as it is."""
     if not isinstance(given, dict):
         return given
     values = _named(given, location)

@@ -152,7 +152,7 @@ class Trajectory(PlainModel):
 
 
 def _total(amounts: Sequence[Number | None]) -> Number | None:
-    """Return the sum of those that are known; None if none is."""
+    """Return the sum of the known numbers; None if none is known."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known[1:], start=known[0]) if known else None
 

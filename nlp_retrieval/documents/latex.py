@@ -280,7 +280,7 @@ class _Latex:
         self._cite_within([node])
 
     def _cite_within(self, nodes: Iterable[Any]) -> None:
-        """Read the citations alone in what is not read else."""
+        """Read only the citations in what is not read otherwise."""
         for node in filter(None, nodes):
             if self._shown(node) == "cite":
                 self._walk([node])
