@@ -74,6 +74,7 @@ def test_a_price_is_that_of_the_tokens_of_each_model() -> None:
     ("cost", "reasons"),
     [
         (model_cost(small=TOKENS, other=TOKENS), ["there is no price for openai/other"]),
+        (model_cost(other=TOKENS, new=TOKENS), ["there is no price for openai/other", "there is no price for openai/new"]),
         (model_cost(small=replace(TOKENS, query_tokens_in=0.0)), ["no tokens are known of openai/small"]),
         (model_cost(), ["it is not known which models used the tokens"]),
     ],

@@ -77,7 +77,7 @@ def test_a_filter_is_json_and_what_is_none_is_refused(folder: Path) -> None:
     assert [json.loads(line)["item"] for line in found.stdout.splitlines()] == [
         hit["item"] for hit in whole if hit["item"]["metadata"]["title"] != title
     ]
-    refused(run(*words, "--where", "{title: x"), 2, '"year": {"gte": 2015}}')
+    refused(run(*words, "--where", "{title: x"), 2, "(column 2)); write it like", '"year": {"gte": 2015}}')
     refused(run(*words, "--where", '{"titel": "x"}'), 2, "no item of this index has the metadata key 'titel'", "'title'")
 
 

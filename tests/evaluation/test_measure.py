@@ -22,6 +22,7 @@ from nlp_retrieval.evaluation.measures import DEPTH, Measure, cutoffs_of, read_m
         ("rbp", "rbp(p=0.8)"),
         ("rbp@10(p=0.95)", "rbp(p=0.95)@10"),
         ("rbp(p=0.00000001)", "rbp(p=1e-08)"),
+        ("rbp(p=0.9999999)", "rbp(p=0.9999999)"),
         ("success@5", "Success@5"),
         ("P(rel=2)@5", "P(rel=2)@5"),
         ("ndcg(dcg='exp-log2')@10", "nDCG(dcg='exp-log2')@10"),

@@ -125,6 +125,8 @@ class TestRefusals:
             (b"q Q0 d 1 2 t\n\nq Q0 d 2 1 t\n", "run, line 3: item 'd' of query 'q' is already on an earlier line"),
             (b"q Q0 \xff 1 1.0 t\n", "run, line 1: not UTF-8"),
             (gzip.compress(b"q Q0 d 1 1.0 t\n", mtime=0)[:-6], "run, after line 0: the gzip data is cut off or damaged"),
+            (gzip.compress(b"q", mtime=0)[:10] + b"\xff" * 9, "run, after line 0: the gzip data is cut off or damaged"),
+            (b"\x1f\x8bnonsense", "run, after line 0: the gzip data is cut off or damaged"),
         ],
     )
     def test_a_run_that_is_damaged(self, tmp_path: Path, content: bytes, message: str) -> None:
