@@ -292,11 +292,16 @@ class CitationAuditor:
             report = cited_claims(report)
         read = read_report(report) if isinstance(report, str) else report
         works = _CitedSources(self.index)
+        judged: dict[Citation, AuditRow] = {}  # by what is the same of a citation wherever it is: judging is the costly part
         rows: list[AuditRow] = []
         sources: list[SourceVersion | None] = []
-        for citation in read.citations:
-            url, source = works.find(citation)
-            rows.append(self._row(replace(citation, url=url), source))
+        for cited in read.citations:
+            url, source = works.find(cited)
+            citation = replace(cited, url=url)
+            anywhere = replace(citation, number=0, line=0, place=0)
+            if anywhere not in judged:
+                judged[anywhere] = self._row(citation, source)
+            rows.append(replace(judged[anywhere], citation=citation))
             sources.append(source)
             if progress is not None:
                 progress(len(rows), len(read.citations))

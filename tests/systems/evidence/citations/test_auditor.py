@@ -35,6 +35,22 @@ def test_the_same_words_are_judged_apart_in_prose_and_in_a_block_quote(index: Ev
         assert by_quoted == {False: "", True: "quote not found"}
 
 
+def test_a_citation_that_is_repeated_is_judged_once(index: EvidenceIndex) -> None:
+    asked: list[str] = []
+
+    class Counting(LexicalVerifier):
+        def judge_pairs(self, claims: list[str], passages: list[str]) -> list[Judgement]:
+            asked.extend(claims)
+            return super().judge_pairs(claims, passages)
+
+    said = "The Long Bridge was opened in 1932"
+    report = f"{said} [1].\n\nIt rained. {said} [1].\n\n{said} [1], as the city says [1].{REFERENCES}"
+    rows = CitationAuditor(index, Counting(), 0.35).audit(report).rows
+    assert [(row.citation.number, row.citation.line) for row in rows] == [(1, 1), (2, 3), (3, 5), (4, 5)]
+    assert all(row.passage is not None for row in rows)
+    assert len(asked) == 2
+
+
 def test_claims_with_the_url_that_they_cite_are_audited_like_a_report(index: EvidenceIndex) -> None:
     auditor = CitationAuditor(index, LexicalVerifier(), threshold=0.35)
     opened, url = "The Long Bridge was opened in 1932.", SOURCES[0][1]
