@@ -121,6 +121,10 @@ def test_only_what_was_asked_and_can_be_read_counts_and_a_stray_request_is_no_ag
     assert np.isnan(evaluation.means("weak")["citation_precision"]), "there is no answer that could cite"
     (comparison,) = evaluation.compare("recall")
     assert comparison.queries == 3
+    third = [each.model_copy(update={"agent": "third"}) for each in weak]
+    with pytest.warns(RetrievalWarning):
+        compared = evaluate_trajectories([*good, *weak, *third], gold).compare("recall")
+    assert [(each.p, each.p_holm, each.comparisons) for each in compared] == [(0.25, 0.75, 3), (0.25, 0.75, 3), (1, 1, 3)]
     nobody = Trajectory(question_id="q3", agent="nobody", steps=unread.steps)
     with pytest.warns(RetrievalWarning):
         evaluation = evaluate_trajectories([*good, *weak, nobody], gold)

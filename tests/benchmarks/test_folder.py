@@ -52,9 +52,11 @@ def test_a_folder_alone_is_tested_with_its_own_seed_and_resamples(tmp_path: Path
     assert again.manifest["significance"] == run.report.manifest["significance"]
 
 
-def test_configurations_and_trec_files_are_compared_over_the_same_queries(finished: tuple[BenchmarkRun, Path]) -> None:
+def test_configurations_and_trec_files_are_compared_over_the_same_queries(
+    finished: tuple[BenchmarkRun, Path], tmp_path: Path
+) -> None:
     run, folder = finished
-    foreign = folder / "foreign.trec"
+    foreign = tmp_path / "foreign.trec"
     write_run(foreign, run.query_ids, run.rankings["bm25"])
     sources = read_sources(
         [f"{folder / 'run: 1'}:dense", str(folder / "run: 1" / "trec" / "hybrid___overlap.trec"), str(foreign)]
