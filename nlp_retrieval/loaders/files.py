@@ -1,8 +1,7 @@
 """Reading unchecked text files: UTF-8, plain or gzip, one entry at a time.
 
 Memory never grows beyond one line; anything wrong with a file is a :class:`~nlp_retrieval.errors.SourceError` that names
-the file and the line. Files are opened by :mod:`~nlp_retrieval.core.files.opening`, JSON is read by
-:mod:`~nlp_retrieval.core.files.opening`.
+the file and the line. Files are opened, and JSON is read, by :mod:`~nlp_retrieval.core.files.opening`.
 """
 
 from __future__ import annotations

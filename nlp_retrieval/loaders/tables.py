@@ -84,6 +84,8 @@ class CsvLoader(RecordLoader):
                 except SourceError as error:
                     names = 'where the file has no line of names, pass columns=["id", "content"]'
                     raise SourceError(f"{error}; {names}" if self.columns is None else str(error)) from None
+            if (id_field := self._id_field_in(row)) is not None and id_field in row:
+                row[id_field] = str(row[id_field]).strip()  # as judgements name it
             for field in self.number_fields:
                 if field not in row:
                     raise SourceError(f'{location}: no column "{field}" for number_fields (found: {quoted(row)}); correct it')

@@ -61,7 +61,7 @@ def test_a_file_without_names_and_without_quotes_is_read_as_said(write: Write) -
 
 def test_what_spreadsheets_write_is_read(write: Write) -> None:
     for content in (
-        b',,\rid,content\ra,"fox ""x"""\rb,whale\r',
+        b',,\rid,content\r a ,"fox ""x"""\rb,whale\r',
         b'\xef\xbb\xbfsep=;\r\nid;content;\r\na;"fox ""x""";\r\nb;whale;\r\n;;\r\n',
     ):
         found = CsvLoader(write("a.csv", content)).load()

@@ -77,7 +77,7 @@ def test_a_topic_has_all_its_fields(write: Write) -> None:
 def test_judgements_of_every_form_are_the_same(write: Write, subtests: pytest.Subtests) -> None:
     for name, content in [
         ("qrels.txt", QRELS),
-        ("qrels.robust", QRELS),
+        ("qrels.robust", "# version 2\n" + QRELS),
         ("a.tsv", "query-id\tcorpus-id\tscore\n301\td1\t2\n301\td2\t0\n302\td3\t1\n"),
         ("b.tsv", QRELS.replace(" ", "\t")),
         ("c.csv", "301,d1,2\n301,d2,0\n302,d3,1\n"),
