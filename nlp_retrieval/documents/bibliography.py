@@ -106,8 +106,10 @@ def _surname(name: str) -> str:
     from pybtex import errors
     from pybtex.database import Person
 
+    if family := re.search(r"(?:\A|,)\s{0,9}family=([^,]+)", name):  # in the form of BibLaTeX
+        return _plain_text(family[1])
     with errors.capture():  # too many commas
-        person = Person(re.sub(r"(?:.*,\s*)?family=([^,]+).*", r"\1", name))  # also in the form of BibLaTeX
+        person = Person(name)
     if len(name.split()) > 2 and not person.prelast_names and not re.search(r"[,.{]|\b\w{1,2}\b", name):
         return _plain_text(name)
     return _plain_text(" ".join([*person.prelast_names, *person.last_names]))

@@ -93,13 +93,11 @@ def _needed(before: str, run: str, after: str) -> str:
 NOT_IN_ADDRESSES = r"\s<>\"`{}|\\^\[\]\uff08\uff09【】「」『』《》\uff0c。、\uff1b"
 _TRAILING = ".,;:!?*_~'\u2019\u201d)"
 _WEB = re.compile(r"https?://[^\s/]|file:///[^\s]", re.IGNORECASE)
-_WRAPPED = re.compile(
+_WRAPPED = re.compile(  # addresses that Google Docs and Outlook put around those of links
     r"https?://(?:www\.google\.[a-z.]{2,6}/url|[a-z0-9]{1,10}\.safelinks\.protection\.outlook\.com/)\?"
     r"(?:[^#&=]{1,20}=[^#&]{0,500}&){0,5}(?:q|url)=(https?(?::|%3A)[^&#\s]{3,4000})",
     re.IGNORECASE,
 )
-"""Addresses that Google Docs and Outlook put around those of links."""
-
 _REST = rf"[^{NOT_IN_ADDRESSES}]"
 _ADDRESS = re.compile(
     rf"(?=htt|doi|www|dx\.|arx|abs|pm[ic])(?:(?<![a-z0-9])(?P<url>https?://{_REST}{{1,4000}})"

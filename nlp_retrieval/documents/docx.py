@@ -179,6 +179,7 @@ def _simplify(  # noqa: PLR0912 -- a loop for each kind of element
         if not 0xE000 <= (code := int(sign.get(f"{_W}char", "F000"), 16)) < 0xF900:  # not of a font of symbols
             sign.tag, sign.text = f"{_W}t", chr(code)
     for fallback in list(root.iter(f"{_MC}Fallback")):
-        fallback.getparent()[:] = [fallback]
+        if next(fallback.iter(f"{_W}t"), None) is not None:
+            fallback.getparent()[:] = [fallback]
     around = {each.tag for text in root.iter(f"{_W}r", f"{_W}t") for each in text.iterancestors()}
     etree.strip_tags(root, *around - {_W + name for name in _READ})

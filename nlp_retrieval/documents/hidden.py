@@ -77,8 +77,7 @@ class _Look:
 
     letter: float = _LETTER
     ink: Colour = _BLACK
-    paper: Colour | None = _WHITE
-    """Colour behind it; None if that is a picture, or another file may decide it."""
+    paper: Colour | None = _WHITE  # behind it; None if that is a picture, or another file may decide it
     opacity: float = 1.0
     indent: float = 0.0
     is_visible: bool = True

@@ -208,9 +208,9 @@ class _Page:
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
             self.draft.add("raised", "".join(element.itertext()), line)
         elif tag in ("code", "kbd", "samp", "tt", "math") and next(element.iter("a"), None) is None:
-            for part in element.iter("mfrac", "msup", "msqrt"):  # "1/2" and "10^6" instead of "12" and "106"
-                if part.tag == "msqrt":
-                    part.text = "√"
+            for part in element.iter("mfrac", "msup", "msqrt", "mtd"):  # "1/2" and "10^6" instead of "12" and "106"
+                if part.tag in ("msqrt", "mtd"):
+                    part.text = ("√" if part.tag == "msqrt" else " ") + (part.text or "")
                 elif len(part) == 2:
                     part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)

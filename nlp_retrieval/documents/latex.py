@@ -45,11 +45,8 @@ _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
-_NO_CITES = re.compile(
-    r"nocite|cite(?:text|list)|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*", re.IGNORECASE
-)
-# a citation of several works, with notes of each and of all together
-_SEVERAL = re.compile(
+_NO_CITES = re.compile(r"(?i)nocite|cite(?:text|list)|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*")
+_SEVERAL = re.compile(  # a citation of several works, with notes of each and of all together
     r"(\\[A-Za-z]{0,30}cites)\*?(?:\s*\([^()\n]{0,200}\)){0,2}((?:\s*(?:\[[^\]]{0,200}\]\s*){0,2}\{[^{}]{0,400}\}){1,50})"
 )
 _POINTED = re.compile(r"(\\[A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}\*?)<[^<>\n]{0,200}>")  # a note of apacite
@@ -59,15 +56,19 @@ _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 # what is no text, and what the parser does not tell from text
 _UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
 _CODE = re.compile(
-    r"\\begin\{([vV]erbatim\*?|lstlisting|minted|alltt)\}(?:\[[^\]]{0,400}\])?(?:\{\w{0,40}\}(?=\s))?(.*?)\\end\{\1\}",
-    re.DOTALL,
+    r"\\begin\{([vV]erbatim\*?|lstlisting|minted|alltt)\}((?:\[[^\]]{0,400}\])?(?:\{[^{}\s]{0,40}\}(?=\s))?)"
+    r"((?:[^\\]|\\(?!begin\{\1\}|end\{\1\}))*)\\end\{\1\}"
 )
-_GROUP = r"\{(?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,500}\}){0,500}\}){0,999}\}){0,2000}\}"
+_BRACE = re.compile(rf"{_CODE.pattern}|{_LISTING.pattern}(?:([^\w\s{{}}])[^\n]{{0,999}}?\5)?|%[^\n]{{0,10000}}|\\[\s\S]|[{{}}]")
+_CHAR = r"[^{}\\]|\\[\s\S]"
+_GROUP = rf"\{{(?:{_CHAR}|\{{(?:{_CHAR}|\{{(?:{_CHAR}|\{{(?:{_CHAR}){{0,500}}\}}){{0,500}}\}}){{0,999}}\}}){{0,2000}}\}}"
 _DEFINED = re.compile(
-    r"\\(?:(?:re|provide)?newcommand|NewDocumentCommand|DeclareRobustCommand|[egx]?def|let)\*?\s{0,3}\{?\\(?P<name>[A-Za-z@]{1,40})\}?"
-    r"\s{0,3}(?:\[(?P<n>[1-9])\])?(?P<option>\[[^\[\]]{0,200}\])?(?P<takes>[#1-9]{2,18}|=|\{[\smo]{0,20}\}(?=\s?\{))?"
+    r"\\(?:(?:new|renew|provide)command|Declare(?:MathOperator|RobustCommand)|[egx]?def|let|(?P<signed>[A-Z][a-z]{2,6}DocumentCommand))\*?"
+    r"\s{0,3}\{?\\(?P<name>[A-Za-z@]{1,40})\}?\s{0,3}(?(signed)\{(?P<signature>(?:[^{}]|\{[^{}]{0,99}\}){0,99})\}"
+    r"|(?:\[(?P<n>[1-9])\])?\s{0,3}(?P<option>\[[^\[\]]{0,200}\])?(?P<takes>[#1-9]{2,18}|=)?)"
     rf"\s{{0,3}}(?P<text>{_GROUP}|\\[A-Za-z@]{{1,40}})"
 )
+_GIVEN = {"s": r"(\*)?", "o": r"\s?(\[[^\[\]]{0,400}\])?", "m": rf"\s{{0,9}}({_GROUP})"}  # by the letters of xparse
 
 
 def read_latex(text: str, where: str) -> Document:
@@ -79,11 +80,12 @@ def read_latex(text: str, where: str) -> Document:
     source = _COMMENT.sub("", text)
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    body = _expanded(_UNREAD.sub(lambda unread: "\n" * unread[0].count("\n"), body), source)
-    body = _CODE.sub(r"\\begin{verbatim}\2\\end{verbatim}", body)
+    body = _closed(_UNREAD.sub(lambda unread: _on_lines("", unread[0]), body))
+    body = _CODE.sub(lambda code: "%\n" * code[2].count("\n") + rf"\begin{{verbatim}}{code[3]}\end{{verbatim}}", body)
+    body = _expanded(body, source)
     # no text holds the delimiter: it is a control character, and those are cleaned away
     body = _LISTING.sub(lambda listing: r"\verb" + (f"\x01{listing[1]}\x01" if listing[1] else ""), body)
-    body = _SEVERAL.sub(lambda several: f"{several[1]}{{{','.join(re.findall('{([^{}]*)}', several[2]))}}}", body)
+    body = _SEVERAL.sub(lambda cites: _on_lines(cites[1] + re.sub(r"\}[^{}]*\{", ",", cites[2]), cites[0]), body)
     reader = _Latex(_POINTED.sub(r"\1", body))
     try:
         page = parse_page(f"<html><body>{reader.read()}</body></html>", where)
@@ -98,30 +100,48 @@ def read_latex(text: str, where: str) -> Document:
     for kind, name in dict.fromkeys(_OTHER_FILES.findall(source)):
         cure = "was not read; give it by --bibliography FILE" if "bib" in kind else "was not followed; audit that file too"
         notes.append(f"{where}: \\{kind}{{{printable(name)}}} {cure}")
-    if reader.unknown:
-        names = ", ".join(f"\\{name}" for name in list(reader.unknown)[:20])
+    if names := ", ".join(f"\\{name}" for name in list(reader.unknown)[:20]):
         notes.append(f"{where}: macros that are not known, of which only what stands in their braces was read: {names}")
     return replace(document, removed=document.removed + removed, notes=notes)
 
 
+def _on_lines(text: str, replaced: str) -> str:
+    """Return a text with the lines of what it replaces, so that those below keep their numbers."""
+    lines = "%\n" * (replaced.count("\n") - text.count("\n"))
+    return text + lines + "{}" * bool(lines)  # a comment hides the space below it
+
+
+def _closed(text: str) -> str:
+    """Return a text in which a brace that is never closed, in no comment or code, is closed at once: it would hide the rest."""
+    opened: list[int] = []
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.end())
+        elif brace[0] == "}" and opened:
+            opened.pop()
+    return "}".join(text[begin:end] for begin, end in pairwise([0, *opened, len(text)]))
+
+
 def _expanded(text: str, source: str) -> str:
-    """Return a text with what the macros that its source defines stand for."""
-    text = _DEFINED.sub(lambda defined: "\n" * defined[0].count("\n"), text)
+    """Return a text with what the macros that its source defines stand for; of several definitions, the last one counts."""
+    text = _DEFINED.sub(lambda defined: _on_lines("", defined[0]), text)
     longest = 4 * len(text) + 100_000
-    for one in [*_DEFINED.finditer(source)] * 6:  # macros may stand for macros
-        takes, option = one["takes"] or "", one["option"]
-        n_groups = int(one["n"] or takes.count("#")) - (option is not None) or takes.count("m")
-        given = r"\s?(\[[^\[\]]{0,400}\])?" * (option is not None or "o" in takes) + rf"\s{{0,9}}({_GROUP})" * n_groups
-        written = " ".join(_inner(one["text"]).replace("\\xspace", " ").split())
+    for one in [*{one["name"]: one for one in _DEFINED.finditer(source)}.values()] * 6:  # macros may stand for macros
+        takes = re.findall(r"([A-Za-z])(\{[^{}]*\})?", one["signature"] or "o" * (one["option"] is not None))
+        takes += [("m", "")] * (int(one["n"] or (one["takes"] or "").count("#")) - len(takes))
+        given = "".join(_GIVEN.get(kind.lower(), "(?!)") for kind, _ in takes)
+        written = " ".join(re.sub(r"(\\[A-Za-z@]+)(?=#)", r"\1 ", _inner(one["text"])).replace("\\xspace", " ").split())
+        written += "{}" * bool(takes and re.search(r"\\[A-Za-z@]+\Z", written))  # or it would go on with what follows
         is_cite = _CITE.fullmatch(f"\\{one['name']}") and not _CITE.search(written)
-        if one["name"] not in _MACROS and not is_cite and len(text) < longest:
-            text = re.sub(rf"\\{one['name']}(?![A-Za-z@]){given}", partial(_used, written=written, option=option or ""), text)
+        if one["name"] not in _MACROS and not is_cite and (most := (longest - len(text)) // (len(written) + 1)) > 0:
+            used = partial(_used, written=written, defaults=[default or one["option"] or "" for _, default in takes])
+            text = re.sub(rf"\\{one['name']}(?![A-Za-z@]){given}", used, text, count=most)
     return text
 
 
-def _used(use: re.Match[str], written: str, option: str) -> str:
-    values = {f"#{at}": _inner(option if value is None else value) for at, value in enumerate(use.groups(), 1)}
-    return re.sub("#[1-9]", lambda place: values.get(place[0], ""), written)
+def _used(use: re.Match[str], written: str, defaults: Sequence[str]) -> str:
+    values = {f"#{at}": _inner(use[at] or default) for at, default in enumerate(defaults, 1)}
+    return _on_lines(re.sub("#[1-9]", lambda place: values.get(place[0], ""), written), use[0])
 
 
 class _Latex:
@@ -205,16 +225,14 @@ class _Latex:
             self._read_macro(node, node.macroname)
         elif kind == "LatexEnvironmentNode":
             self._read_environment(node, node.environmentname.rstrip("*"))
+        elif kind == "LatexMathNode" and (script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n"))):
+            self._add(script[2], "sup" if script[1] else "span")
         elif kind == "LatexMathNode":
-            if script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n")):
-                self._add(script[2], "sup" if script[1] else "span")
-            else:
-                self._add_shown(node)
+            self._add_shown(node)
+        elif kind == "LatexSpecialsNode" and node.specials_chars == "&" and self._is_in_table:
+            self._begin("td")
         elif kind == "LatexSpecialsNode":
-            if node.specials_chars == "&" and self._is_in_table:
-                self._begin("td")
-            else:
-                self._add(_plain(node))
+            self._add(_plain(node))
 
     def _read_macro(self, node: Any, name: str) -> None:  # noqa: PLR0912, PLR0915 -- a branch for each kind of macro
         shown = self._shown(node)
@@ -232,15 +250,13 @@ class _Latex:
             self._begin("li")
             self._walk(options)
             self._add(" ")
-        elif name in _SYMBOLS:
-            self._add(_SYMBOLS[name])
         elif not shown:
             if name == "verb":
                 self._within("code", groups)
             elif groups and len(name) > 1:  # nothing is known of it, or it changes how its argument looks
                 self._walk(groups[-1:])
             else:  # a sign, or a letter with an accent
-                self._add(_plain(node))
+                self._add(_SYMBOLS.get(name) or _plain(node))
             if node.macro_post_space and name not in self._known:  # "\\bee [1]"
                 self._add("".join(option.latex_verbatim() for option in options))
             else:
@@ -309,9 +325,9 @@ class _Latex:
 
     def _read_environment(self, node: Any, name: str) -> None:
         tag = _ENVIRONMENTS.get(name, ("", "div"))[1]
-        if tag in ("pre", "code"):
-            self._add_shown(node, tag)
         if tag in ("-", "pre", "code"):
+            if tag != "-":
+                self._add_shown(node, tag)
             return
         outer, self._is_in_table = self._is_in_table, tag == "table"
         (groups, options), nodes = _arguments(node), list(node.nodelist)
@@ -323,11 +339,10 @@ class _Latex:
             self._within("td", [each for each in nodes if each not in captions])
         else:
             self._begin(tag)
+            is_slide = name in _DATA["slides"].split()
             while name not in _ENVIRONMENTS and [type(each).__name__ for each in nodes[:1]] == ["LatexGroupNode"]:
-                self._within(
-                    "h3" if name in _DATA["slides"].split() else "p", [nodes.pop(0)]
-                )  # its title, or what else it was given
-            if name not in _ENVIRONMENTS and not all(map(_SETTING.search, map(_inner, options))):
+                self._within("h3" if is_slide else "p", [nodes.pop(0)])  # its title, or what else it was given
+            if not is_slide and name not in _ENVIRONMENTS and not all(map(_SETTING.search, map(_inner, options))):
                 self._add("(")
                 self._walk(options)
                 self._add(") ")

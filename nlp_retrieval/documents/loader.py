@@ -22,10 +22,7 @@ from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, make_item, quoted, read_rows
 from nlp_retrieval.text import printable
 
-MANIFESTS = (".csv", ".tsv")
-"""Ends of the names of files that list documents with their files or URLs."""
-
-_OWN_MANIFEST = "manifest.csv"
+MANIFESTS = (".csv", ".tsv")  # files that list documents with their files or URLs
 _UNSEEN = (".", "~$")
 
 
@@ -161,7 +158,7 @@ class DocumentsLoader(BaseLoader):
         left_out: dict[str, list[str]] = {}
         folder, is_listed = path.parent, True
         if path.is_dir():
-            own = path / _OWN_MANIFEST
+            own = path / "manifest.csv"
             rows = {row.file: row for row in _rows(own)} if own.is_file() else {}
             wanted, folder = [(file, rows.get(file.resolve())) for file in files_in(path, left_out, known=(own,))], path
         elif path.suffix.lower() in MANIFESTS:

@@ -131,9 +131,7 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
             for at, line in enumerate(page)
             if 2 <= at < len(page) - 2
             or not line.text
-            or not (
-                line.text.strip("\u2013\u2014-|. ") == str(line.page) or any(edges[key] >= _REPEATED for key in _counted(line))
-            )
+            or (line.text.strip("\u2013\u2014-|. ") != str(line.page) and all(edges[key] < _REPEATED for key in _counted(line)))
         ]
 
 

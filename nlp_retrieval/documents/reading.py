@@ -25,8 +25,7 @@ from nlp_retrieval.errors import DependencyError, EngineError, InputError, Sourc
 from nlp_retrieval.text import printable
 
 LARGEST_FILE = 50 * 2**20  # bytes
-LARGEST_TEXT = 20 * 2**20
-"""Characters of text of one document."""
+LARGEST_TEXT = 20 * 2**20  # characters
 
 _KINDS = {  # suffixes, media types, and the most bytes that this process reads itself: even a malicious text takes only seconds
     "text": (".txt", "text/plain", LARGEST_FILE),
@@ -199,8 +198,7 @@ Answer = TypeVar("Answer")
 CHILD_SECONDS = 60  # that a child process may read one document
 _MEMORY = 2 * 2**30
 _LARGEST_REPLY = 100 * 2**20
-_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
-"""Environment variables that Python needs. Others may hold keys, which the reader of an untrusted file must not get."""
+_KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")  # Python needs them; others may hold keys, which no file may get
 
 
 def read_as(kind: str, data: bytes, where: str) -> Any:

@@ -30,9 +30,8 @@ DOCUMENTS = {
     "documents/latex.py": in_prose(
         "[pattern.sub('', before + text) for pattern in PATTERNS for before in BEFORE]",
         "from nlp_retrieval.documents import latex\n"
-        "NAMES = 'ADDRESS CITE COMMENT INPUT LISTING OTHER_FILES OWN PARAGRAPH POINTED POWER SCRIPT SEVERAL UNREAD'\n"
-        "PATTERNS = [getattr(latex, '_' + name) for name in NAMES.split()]\n"
-        "MACROS = 'url{ input{ bibliography{ cite{ cite< lstinline{ def{ newcommand{ iffalse'.split()\n"
+        "PATTERNS = [value for value in vars(latex).values() if isinstance(value, latex.re.Pattern)]\n"
+        "MACROS = 'url{ input{ bibliography{ cite{ cite< lstinline{ def{ newcommand{ iffalse begin{verbatim}'.split()\n"
         "BEFORE = ('', '$^{', '[a](', *(chr(92) + macro for macro in MACROS))",
     ),
     "documents/blocks.py, unseen characters": in_prose("clean_text(text)", "from nlp_retrieval.documents import clean_text"),

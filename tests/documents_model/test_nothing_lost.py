@@ -82,7 +82,19 @@ def notes_of(document: Document) -> list[str]:
             "(Euler, 1736) It is.\n\nPM2.5, „so“, a b.",
         ),
         ("a.tex", r"\newcommand{\x}[2][9]{#2 has #1}\def\bee{Apis}\bee, \x{it}, \x[5]{and}.", "Apis, it has 9, and has 5."),
+        ("a.tex", r"\newcommand\a{x}\renewcommand\a{y}\newcommand\b[1]{v#1\mathrm#1\beta}$\b{u}\a$ is.", "vuuβy is."),
+        (
+            "a.tex",
+            r"\newcommand{\lb}{\{}\newcommand{\rb}{\}}A \lb1\rb{} is \textbf{never closed. So be it.",
+            "A {1} is never closed. So be it.",
+        ),
+        (
+            "a.tex",
+            r"\NewDocumentCommand\x{s O{9} +m}{#3 has #2}\x{It}, \x*[5]{he}. \newcommand\y{m}{Bees} do.",
+            "It has 9, he has 5. Bees do.",
+        ),
         ("a.tex", "Run\n\\begin{lstlisting}[language=C]\nx = {\n\\end{lstlisting}\nnow.", "Run\n\nx = {\n\nnow."),
+        ("a.tex", r"\begin{frame}[fragile]{Ants}\begin{columns}[T]They run.\end{columns}\end{frame}", "Ants\n\nThey run."),
         ("a.tex", r"It is \[ E = 5 \] or \begin{equation}\label{a}r = 2\end{equation}.", "It is E = 5 or r = 2."),
         ("a.tex", r"\begin{tabular}{ll}A & B \\ \midrule \makecell{x \\ y} & 1\end{tabular}", "A | B\nx \ny | 1"),
         (
@@ -130,6 +142,13 @@ def test_text_is_read_as_its_readers_see_it(name: str, written: str, text: str) 
 )
 def test_marks_of_latex_are_data(written: str, marks: list[str]) -> None:
     assert notes_of(read_document(written.encode(), "a.tex")) == marks
+
+
+def test_what_is_below_macros_and_listings_keeps_its_line() -> None:
+    written = "\\def\\a#1{\n}\\cites(see)\n{doe}\n{roe}\n\\begin{minted}[a,\nb]{c++}\nx\n\\end{minted}\n\\a{x\n}\\cite{poe}"
+    blocks = read_document(written.encode(), "a.tex").blocks
+    marks = [(piece.text, piece.line) for block in blocks for piece in block.pieces[0] if piece.kind == "note"]
+    assert marks == [("doe", 2), ("roe", 2), ("poe", 10)]
 
 
 def test_a_footnote_in_a_cell_or_in_another_footnote_is_a_note_and_no_text_of_it() -> None:
@@ -190,6 +209,7 @@ def test_a_strict_docx_keeps_its_links_and_loses_what_is_struck_or_hidden() -> N
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
 W += 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+MC = "xmlns:mc='http://schemas.openxmlformats.org/markup-compatibility/2006'"
 RUN = "<w:r>{}<w:t xml:space='preserve'>{}</w:t></w:r>".format
 STYLE = "<w:style w:type='{}' w:styleId='{}'>{}</w:style>".format
 BASED = "<w:basedOn w:val='{}'/>".format
@@ -223,6 +243,7 @@ def styled(style: str, text: str) -> str:
         ("<w:rPr><w:rStyle w:val='Hid'/></w:rPr>", ""),
         (f"It has 22{styled('Up', '2')} of 10{styled('Up2', '6')}{styled('Struck2', ' not')}.", "It has 22 of 10⁶."),
         ("<w:pPr><w:pStyle w:val='HidLine2'/></w:pPr>No.", ""),
+        (f"<mc:Any {MC}><mc:Choice>{RUN('', 'So.')}</mc:Choice><mc:Fallback/></mc:Any>", "So."),
         (f"<w:new>{RUN('', 'Of a new')}</w:new><w:r><w:sym w:font='Arial' w:char='00B5'/></w:r> kind.", "Of a newµ kind."),
         ("<w:pPr><w:pStyle w:val='Number'/></w:pPr>One.", "1. One."),
         (f'See <w:fldSimple w:instr=\' HYPERLINK "{DANCE}" \\l "s2" \'>{RUN("", "the site")}</w:fldSimple>.', "See the site."),
