@@ -80,14 +80,13 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
     if count is not None and count < 1:
         raise ConfigurationError(f"count={count}; draw at least 1 question")
     entries, spellings = 0, dict[str, Counter[str]]()
-    for text in _entries(path, column):
+    for entry in _entries(path, column):
         entries += 1
-        if not has_no_words(text) and len(text) <= _LONGEST:
-            shown = " ".join(visible(text).split())
-            spellings.setdefault(_same_question(text), Counter())[shown] += 1
+        if len(entry) <= _LONGEST and not has_no_words(text := str(without_secrets(entry))):
+            spellings.setdefault(_same_question(text), Counter())[" ".join(visible(text).split())] += 1
     if not spellings:
         raise SourceError(f"{path} holds no question with a word in it; give a log with a question per line or row")
-    texts: list[str] = without_secrets([each.most_common(1)[0][0] for each in spellings.values()])
+    texts = [each.most_common(1)[0][0] for each in spellings.values()]
     families = families_of(texts)
     ids = [f"log-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}" for key in spellings]
     sizes = Counter(families)

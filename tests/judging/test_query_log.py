@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fuzz.command_lines import ended
 
@@ -75,5 +77,7 @@ def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"log": {"q": "krill"}}\n')
     with pytest.raises(SourceError, match=r'line 1: no "log\.q" field \(found: "log"\); pass column='):
         sample_log(tmp_path / "log.jsonl", column="log.q")
-    (tmp_path / "log.jsonl").write_text('{"page": 2}\n{"q": "krill by password=hunter22"}\n')
-    assert [query.text for query in sample_log(tmp_path / "log.jsonl", column="q").queries] == ["krill by password=***"]
+    logged = ("krill by password=hunter22", "Krill by password=hunter23", "sk-0123456789abcdefghij")
+    (tmp_path / "log.jsonl").write_text('{"page": 2}\n' + "".join(f"{json.dumps({'q': text})}\n" for text in logged))
+    sample = sample_log(tmp_path / "log.jsonl", column="q")
+    assert ([query.text for query in sample.queries], sample.unusable) == (["krill by password=***"], 2)
