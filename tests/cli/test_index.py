@@ -17,7 +17,7 @@ def test_what_an_error_tells_to_pass_is_said_as_an_option(tmp_path: Path) -> Non
     words += ["-o", "content_field=description"]
     assert run(*words, folder=tmp_path).returncode == 0
     words += ["-o", "title_field=name"]
-    refused(run(*words, folder=tmp_path), 3, "pass --replace to overwrite")
+    refused(run(*words, folder=tmp_path), 3, "index with --replace to overwrite")
     assert run(*words, "--replace", folder=tmp_path).returncode == 0
 
 

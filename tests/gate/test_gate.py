@@ -292,6 +292,8 @@ def test_the_command_updates_checks_and_fails(queries: BeirLoader, tmp_path: Pat
     same = runner.invoke(app, ["gate", "gate.yaml"])
     assert (same.exit_code, same.stdout.startswith("PASS  No worse")) == (0, True)
     Path("corpus.jsonl").write_text("\n".join(lines[60:]))
+    other = runner.invoke(app, ["gate", "gate.yaml"])
+    assert (other.exit_code, "or index with --replace to overwrite" in other.stderr) == (3, True)
     Path("gate.yaml").write_text(CONFIG.replace("index: index", "index: other"))
     worse = runner.invoke(app, ["gate", "gate.yaml", "--markdown", "a.md", "--junit", "a.xml", "--json", "a.json"])
     assert (worse.exit_code, worse.stdout.startswith("FAIL  Worse: nDCG@10 fell")) == (1, True)

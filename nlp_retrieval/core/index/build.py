@@ -365,7 +365,7 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
         elif before is not None and not replace:
             raise IndexConflictError(
                 f"{directory} holds an index of {before.corpus.n_items:,} other items (now given: {n_items:,}), or in "
-                "another order; choose another folder, add or delete items, or pass replace=True to overwrite that index"
+                "another order; choose another folder, add or delete items, or index with replace=True to overwrite that index"
             )
         if corpus is None:
             segment = writer.publish_segment(scratch, "items", fingerprint, 0, n_items)
