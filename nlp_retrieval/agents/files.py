@@ -268,8 +268,8 @@ def _named(row: Mapping[str, Any], location: str) -> dict[str, Any]:
     for name in ("results", "citations"):
         if isinstance(values.get(name), list):
             values[name] = [_id_in(result, location) for result in values[name]]
-    if "item_id" in values:
-        values["item_id"] = id_of(values["item_id"])
+    if values.get("item_id", "") != "":
+        values["item_id"] = _id_in(values["item_id"], location)
     return values
 
 
@@ -280,11 +280,10 @@ def _step(given: Any, location: str) -> Any:
     values = _named(given, location)
     likely = "open" if "item_id" in values else "search" if "query" in values or "results" in values else "note"
     values.setdefault("kind", likely)
-    values.pop("step", None)
-    return values
+    return {name: value for name, value in values.items() if name not in ("step", "time")}
 
 
 def _id_in(result: Any, location: str) -> str:
     if item_id := id_of(result):
         return item_id
-    raise SourceError(f"{location}: a result or citation is {kind(result)}; ids, or objects with an id, are expected")
+    raise SourceError(f"{location}: a result, citation or item is {kind(result)}; ids, or objects with an id, are expected")

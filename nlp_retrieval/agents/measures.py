@@ -125,13 +125,13 @@ class TrajectoryEvaluation(AsTable):
         """
         if measure not in MEASURES:
             raise ConfigurationError(f"there is no measure {measure!r} of agents; {nearest(measure, list(MEASURES))}")
-        compared: list[Comparison] = []
-        for pair in combinations(self.agents, 2):
+        compared, pairs = list[Comparison](), list(combinations(self.agents, 2))
+        for pair in pairs:
             values = {agent: self.per_query[agent][measure] for agent in pair}
             known = np.all([np.isfinite(own) for own in values.values()], axis=0)
             if known.any():
                 shared = {agent: {measure: own[known]} for agent, own in values.items()}
-                compared += compare(shared, families=self._members(known), drawn_for=len(self.agents) ** 2)
+                compared += compare(shared, families=self._members(known), drawn_for=len(pairs))
         corrected = zip(compared, holm([each.p for each in compared]), strict=True)
         return [replace(each, p_holm=p, comparisons=len(compared)) for each, p in corrected]
 

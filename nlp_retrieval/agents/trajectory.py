@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from nlp_retrieval.core.models import PlainModel
 
@@ -19,8 +19,9 @@ _MARK = re.compile(r"[\[【]([^\[\]【】]{1,2000})[\]】]")
 MOST = 10**15
 """The largest count or amount: sums of them are exact, and every file format holds them."""
 
-Count = Annotated[int, Field(strict=False, ge=0, le=MOST)]
-Amount = Annotated[float, Field(strict=False, ge=0, le=MOST, allow_inf_nan=False)]
+_NO_BOOL = BeforeValidator(lambda given: str(given) if isinstance(given, bool) else given)  # else True counts as 1
+Count = Annotated[int, Field(strict=False, ge=0, le=MOST), _NO_BOOL]
+Amount = Annotated[float, Field(strict=False, ge=0, le=MOST, allow_inf_nan=False), _NO_BOOL]
 
 
 class AgentStep(PlainModel):

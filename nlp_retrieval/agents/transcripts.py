@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from nlp_retrieval.agents.trajectory import MOST, AgentStep, StepKind, Trajectory
+from pydantic import TypeAdapter, ValidationError
+
+from nlp_retrieval.agents.trajectory import MOST, AgentStep, Amount, StepKind, Trajectory
 from nlp_retrieval.core.files.opening import parse_json
 from nlp_retrieval.core.files.records import kind
 from nlp_retrieval.core.unicode import normalize
@@ -40,7 +42,7 @@ _FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
 _NOTHING = re.compile(
     r"(?:found )?(?:no|0)\b[^.:\n]{0,60}\b(?:results?|documents?|matches|hits|passages?|items?)\b", re.IGNORECASE
 )
-_AMOUNT = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?(?:e-[0-9]+)?")
+_AMOUNT = TypeAdapter(Amount)
 _ENDS = ("status", "stop_reason", "finish_reason")
 _CUT = ("incomplete", "failed", "cancelled", "max_tokens", "length")
 """What a response or a message says of its end if its text is no answer, or half of one."""
@@ -371,10 +373,7 @@ def id_of(part: object) -> str:
 
 
 def _first_id(given: Mapping[str, Any]) -> str:
-    values = (given.get(name) for name in ITEM_IDS)
-    return next(
-        (str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool) and str(value)), ""
-    )
+    return next((str(value) for name in ITEM_IDS if type(value := given.get(name)) in (str, int) and str(value)), "")
 
 
 def _query_in(given: Mapping[str, Any]) -> str:
@@ -424,8 +423,10 @@ def _plain(value: object) -> str:
 def _spent(given: object) -> _Spent:
     if not isinstance(given, dict):
         return _UNKNOWN
-    known = {name: float(value) for name, value in given.items() if _AMOUNT.fullmatch(str(value))}
-    known |= {name.removeprefix("total_"): value for name, value in known.items()}  # as ATIF has them
+    known = dict[str, float]()
+    for name, value in given.items():
+        with suppress(ValidationError):
+            known[name.removeprefix("total_")] = _AMOUNT.validate_python(value)  # ATIF has totals
     counts = {name: int(value) for name, value in known.items() if value == int(value)}
     incoming = counts.get("prompt_tokens")
     if incoming is None:

@@ -62,7 +62,7 @@ def test_lines_of_steps_are_put_together_by_session_whatever_their_order(tmp_pat
     ]
     (tmp_path / "s.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     one, two = read_trajectories(tmp_path / "s.jsonl")
-    steps = [lines[1] | {"results": None, "session": None, "question_id": None}, {"kind": "open", "docid": "d1"}]
+    steps = [lines[1] | {"time": "2026-01-01T00:00:00Z", "session": None, "question_id": None}, {"kind": "open", "docid": "d1"}]
     (tmp_path / "t.jsonl").write_text(json.dumps({"question_id": None, "qid": "q1", "steps": steps, "citations": [2]}))
     (whole,) = read_trajectories(tmp_path / "t.jsonl")
     assert (whole.question_id, [step.came for step in whole.steps]) == ("q1", [step.came for step in one.steps])
@@ -126,6 +126,8 @@ def test_calls_without_ids_of_their_own_are_answered_in_order(tmp_path: Path, ow
         (['{"query": "krill"}'], "line 1 names no question"),
         (['{"contents": [{"role": "user", "parts": []}]}'], 'no question_id, session or messages ("contents")'),
         (['{"qid": "q", "query": "a", "colour": "red"}'], "line 1: there is no field 'colour'; known are"),
+        (['{"qid": "q", "query": "a", "k": true}'], "line 1: k: Input should be a valid integer"),
+        (['{"qid": "q", "kind": "search", "query": "a", "docid": ["d"]}'], "line 1: a result, citation or item is a list"),
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
         ([json.dumps({"messages": [*CHAT[:4], CHAT[3]]})], "message 5 is a second result of the call 'c1'"),
         ([json.dumps({"messages": [CHAT[1], {"type": "ai"}]})], "message 2 has the role None and the type 'ai'"),
