@@ -1,8 +1,8 @@
 """Items of text files with a record a line: JSON lines, and CSV and TSV files with any delimiter.
 
 A row of CSV whose number of cells differs from the header, an unclosed quotation mark and a zero byte are errors that name the
-line; nothing is padded, cut or skipped except rows without a text. Where a tab is the delimiter, by the name of the file or as
-given, a quotation mark is text.
+line; nothing is padded, cut or skipped except blanks around ids, and rows without a text. Where a tab is the delimiter, by the
+name of the file or as given, a quotation mark is text.
 """
 
 from __future__ import annotations
