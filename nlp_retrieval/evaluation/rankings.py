@@ -6,7 +6,7 @@ of a large sweep take a few bytes a hit and need no corpus. Nothing is rounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -134,8 +134,8 @@ class ListsBuilder:
         self._titles: list[str] = []
         judged = [qrels.get(query_id, {}) for query_id in query_ids]
         self._gold_offsets = offsets_of([len(grades) for grades in judged])
-        wanted = [item_id for grades in judged for item_id in grades]
-        self._gold_items = np.array(self._places(wanted, lambda item_id: titles.get(item_id, "")), np.int64)
+        wanted = [self._at(item_id, titles.get(item_id, "")) for grades in judged for item_id in grades]
+        self._gold_items = np.array(wanted, np.int64)
         self._gold_grades = np.array([grade for grades in judged for grade in grades.values()], np.int64)
         self._listings: dict[str, Listing] = {}
         self._passages: dict[str, str] = {}
@@ -147,8 +147,7 @@ class ListsBuilder:
             {hit.item.item_id: hit.item.content for hits_of_query in results for hit in hits_of_query[:TEXT_DEPTH]}
         )
         hits = [hit for hits_of_query in results for hit in hits_of_query]
-        found = {hit.item.item_id: hit.item for hit in hits}
-        items = self._places([hit.item.item_id for hit in hits], lambda item_id: found[item_id].title)
+        items = [self._at(hit.item.item_id, hit.item.title) for hit in hits]
         names = dict.fromkeys(name for hit in hits for name in hit.signals)
         signals = {name: np.array([hit.signals.get(name, np.nan) for hit in hits], np.float64) for name in names}
         return self._put(configuration, list(map(len, results)), items, [hit.score for hit in hits], signals)
@@ -156,7 +155,7 @@ class ListsBuilder:
     def add_rankings(self, configuration: str, rankings: Sequence[Ranking], titles: Mapping[str, str]) -> Listing:
         """Add lists with ids and scores alone, one per query."""
         pairs = [pair for ranking in rankings for pair in ranking]
-        items = self._places([item_id for item_id, _ in pairs], lambda item_id: titles.get(item_id, ""))
+        items = [self._at(item_id, titles.get(item_id, "")) for item_id, _ in pairs]
         return self._put(configuration, list(map(len, rankings)), items, [score for _, score in pairs], {})
 
     def add_passages(self, texts: Mapping[str, str]) -> None:
@@ -187,13 +186,11 @@ class ListsBuilder:
         self._listings[configuration] = listing
         return listing
 
-    def _places(self, item_ids: Sequence[str], title_of: Callable[[str], str]) -> list[int]:
-        """Number the items that have no number yet, and return the number of each."""
-        for item_id in dict.fromkeys(item_ids):
-            if item_id not in self._place:
-                self._place[item_id] = len(self._titles)
-                self._titles.append(title_of(item_id))
-        return [self._place[item_id] for item_id in item_ids]
+    def _at(self, item_id: str, title: str) -> int:
+        number = self._place.setdefault(item_id, len(self._titles))
+        if number == len(self._titles):
+            self._titles.append(title)
+        return number
 
 
 def same_text(query: str, passage: str) -> bool:

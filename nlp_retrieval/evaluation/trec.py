@@ -19,7 +19,6 @@ import gzip
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from numbers import Integral
 from pathlib import Path
 
@@ -147,7 +146,6 @@ def ranked(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     return _as_trec_eval(dict(scores), [item_id.encode("utf-8", "surrogatepass") for item_id in scores])
 
 
-@lru_cache(maxsize=100_000)
 def _encode(name: str) -> str:
     """An id as one column."""
     if not name:
@@ -159,7 +157,7 @@ def _write(path: str | Path, parts: Iterable[str]) -> None:
     """Write a file completely or not at all."""
     target, content = expanded(path), "".join(parts).encode()
     # no time and no name in the header, so that the same run gives the same file
-    write_output(target, gzip.compress(content, 1, mtime=0) if target.suffix == ".gz" else content)
+    write_output(target, gzip.compress(content, 6, mtime=0) if target.suffix == ".gz" else content)
 
 
 def _read(path: str | Path) -> Iterator[tuple[int, list[str], list[bytes]]]:

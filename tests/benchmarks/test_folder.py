@@ -15,8 +15,10 @@ from nlp_retrieval import BenchmarkRun, read_run_folder, write_run_files
 from nlp_retrieval.benchmarks.comparing import compare_runs
 from nlp_retrieval.benchmarks.results import FailedConfiguration
 from nlp_retrieval.benchmarks.runs import PER_QUERY, REPORT, read_sources, report_bytes
+from nlp_retrieval.core.files.frames import BATCH, open_parquet
 from nlp_retrieval.errors import GoldError, SourceError
 from nlp_retrieval.evaluation.trec import write_run
+from nlp_retrieval.reports.write import parquet_bytes
 
 
 def test_judging_again_gives_what_a_benchmark_with_that_baseline_gives(finished: tuple[BenchmarkRun, Path]) -> None:
@@ -133,3 +135,11 @@ def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) ->
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(SourceError, match=said):
         read_run_folder(tmp_path)
+
+
+def test_ids_that_are_much_alike_are_packed_so_that_they_are_read_many_at_a_time(tmp_path: Path) -> None:
+    ids = [f"https://example.org/corpus/page_{number:07d}" for number in range(50_000)]
+    (tmp_path / "ids.parquet").write_bytes(parquet_bytes(pa.table({"item_id": ids})))
+    file, rows = open_parquet(tmp_path / "ids.parquet")
+    with file:
+        assert rows == BATCH
