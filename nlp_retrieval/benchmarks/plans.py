@@ -7,6 +7,7 @@ corpus stored there; whether that is still the benchmark's corpus is known when 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ IndexState = Literal["found", "to build", "not known"]
 
 @dataclass(frozen=True)
 class Plan:
-    """States of indexes and the most calls of language models by name (None: unknown), and models not on this machine."""
+    """By name, states of indexes and the most language-model calls (None: unknown); models and runs not on this machine."""
 
     settings: BenchmarkSettings
     indexes: dict[str, IndexState]
@@ -140,7 +141,7 @@ def _parts_of(component: Component) -> Iterator[Component]:
 def _missing(component: Component) -> Iterator[str]:
     """Yield the models and runs of a component and its parts that are not on this machine; none is loaded."""
     for part in _parts_of(component):
-        if isinstance(part, TrecRun) and not expanded(part.path).exists():
+        if isinstance(part, TrecRun) and not os.path.exists(expanded(part.path)):  # noqa: PTH110 -- Path.exists may raise
             yield part.path
         model, pipeline = getattr(part, "model", None), getattr(part, "spacy_pipeline", None)
         if isinstance(model, str) and part.kind in {"encoders", "rerankers"} and not _is_here(model, part):

@@ -75,11 +75,12 @@ def test_models_that_are_not_here_are_named_and_none_is_loaded(tmp_path: Path, m
         "other": Searcher([FaissRetriever(nowhere)], EntityPhrases(spacy_pipeline="no_such_pipeline")),
         "reranked": Searcher([FaissRetriever(MODEL)], reranker=CrossEncoderReranker(str(tmp_path))),
         "run": TrecRun("gone.trec"),
+        "no name of a file": TrecRun("x" * 300),
     }
     # with an index there, identities are compared
     build_index(list(InMemory(TEXTS, TITLES).stream()), tmp_path / "index", [Bm25Retriever()])
     plan = plan_of(benchmarker(tmp_path / "index", searchers=searchers))
-    assert plan.missing == [nowhere, "no_such_pipeline", "gone.trec"]
+    assert plan.missing == [nowhere, "no_such_pipeline", "gone.trec", "x" * 300]
     assert sorted(plan.indexes.values()) == ["not known", "to build"], "prompts of queries are in no index"
     assert f"not on this machine: {nowhere}, no_such_pipeline, gone.trec" in shown(plan)
 
