@@ -96,8 +96,8 @@ def flat_config(config: Config) -> Config:
     flat: Config = {}
     for key, value in without_secrets(config).items():
         if key != "name" or value != "searcher":
-            by_label = key == "retrievers" and isinstance(value, dict)
-            _add(flat, "searcher" if key == "name" else key, list(value.values()) if by_label else value)
+            is_retrievers = key == "retrievers" and isinstance(value, dict | list)
+            _add(flat, "searcher" if key == "name" else key, _parts(value) if is_retrievers else value)
     flat = {key.removeprefix("retrievers/"): value for key, value in flat.items()}
     models = [flat.get(f"{key}/model") or value for key, value in flat.items() if key.endswith("/encoder")]
     links = [value for key, value in flat.items() if key.endswith("/links")]
@@ -105,6 +105,12 @@ def flat_config(config: Config) -> Config:
         if part_names:
             flat[part] = "+".join(dict.fromkeys(map(str, part_names)))
     return flat
+
+
+def _parts(retrievers: Any) -> list[Any]:
+    """Retrievers without their labels; a searcher of another package may hold names alone."""
+    parts = retrievers.values() if isinstance(retrievers, dict) else retrievers
+    return [part if isinstance(part, dict) else {"name": part} for part in parts]
 
 
 def _add(flat: Config, key: str, value: Any) -> None:

@@ -58,6 +58,10 @@ def test_parts_are_columns_and_every_value_is_plain() -> None:
     assert all(isinstance(value, str | bool | int | float | list) for value in found.values())
     of_others = {"boosts": [{"field": "title", "by": 2}], "limits": {"seconds": 5, "calls": None}}
     assert flat_config(of_others) == {"boosts": of_others["boosts"], "limits/seconds": 5}
+    for retrievers in (["bm25", {"name": "faiss", "depth": 7}], {"lexical": "bm25", "dense": {"name": "faiss", "depth": 7}}):
+        assert flat_config({"name": "theirs", "retrievers": retrievers}) == {
+            "searcher": "theirs", "retrievers": "bm25+faiss", "faiss/depth": 7,
+        }  # fmt: skip
 
 
 def test_a_column_of_the_comparison_is_of_one_type() -> None:
