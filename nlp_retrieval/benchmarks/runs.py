@@ -134,10 +134,9 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
         for result in report.configurations:
             rows = table.filter(pc.equal(table.column("configuration"), result.name))
             measures = {name: np.asarray(rows.column(name)) for name in measured.names}
-            whole &= rows.column("query_id").to_pylist() == query_ids and all(
-                np.isfinite(one).all() for one in measures.values()
-            )
-            evaluations[result.name] = Evaluation(list(query_ids), measures, result.empty_queries)
+            whole &= rows.column("query_id").to_pylist() == query_ids and np.isfinite([*measures.values()]).all()
+            about = {"empty_queries": result.empty_queries, "relevant_from": report.relevant_from}
+            evaluations[result.name] = Evaluation(list(query_ids), measures, **about)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SourceError(f"{path} cannot be read ({error}); run the benchmark again") from error
     if not whole:

@@ -199,7 +199,7 @@ class BenchmarkSettings:
         measures: names of the measures, as in ir-measures: ``["ndcg@10", "recall@100", "rbp@10(p=0.8)"]``.
         main: the measure to sort, test pairs and draw by; by default the first of ``measures``, or nDCG at 10 or the largest
             cutoff.
-        relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
+        relevant_from: the lowest grade of a relevant document; lower grades above 0 count only in graded measures.
         resamples: sign arrangements of each test, and samples of each interval; by default 10,000, and more where a test needs
             them.
         index_path: the index directory; created or completed as needed. None: a temporary one.

@@ -29,6 +29,7 @@ from nlp_retrieval.evaluation.measures import (
     by_ir_measures,
     check_relevant_from,
     cutoffs_of,
+    grades_note,
     measure_among,
     measures_at,
     read_measures,
@@ -83,8 +84,7 @@ class Evaluation(AsTable):
             counts += f", {count:,} of them without {what}, which score 0" if count else ""
         for count, what in ((self.unjudged, "without judgements"), (self.unasked, "judged and not asked")):
             counts += f"; {count:,} more {what}, which do not count" if count else ""
-        least = self.relevant_from
-        return f"{counts}; grades from {least} are relevant, lower ones count in nDCG alone" if least > 1 else counts
+        return counts + grades_note(self.relevant_from)
 
     def __repr__(self) -> str:
         return f"<{', '.join(f'{name} {value:.4f}' for name, value in self.means().items())}: {self._note}>"
@@ -138,7 +138,7 @@ class RetrievalEvaluator:
         gold_missing: treatment of relevant documents that the corpus lacks. ``"error"``: they raise an error. ``"count"``:
             they count as not found. ``"drop"``: they are removed from the gold; a query that has no others scores 0.
         measures: names of measures, such as ``["ndcg@10", "R@100"]``; see :meth:`Measure.read`.
-        relevant_from: the lowest grade of a relevant document; lower grades above 0 are only gains of nDCG.
+        relevant_from: the lowest grade of a relevant document; lower grades above 0 count only in graded measures.
 
     Raises:
         GoldError: no gold, two for one query, no relevant gold at all, gold that is not in the corpus if that is an error,

@@ -190,6 +190,11 @@ def check_relevant_from(value: object) -> int:
     return int(value)
 
 
+def grades_note(least: int) -> str:
+    """Say from which grade on documents are relevant; ``""`` if from 1."""
+    return f"; grades from {least} are relevant, lower ones count only in graded measures (nDCG, ERR)" if least > 1 else ""
+
+
 def _cutoff(text: str | None, written: str) -> int | None:
     if text is None:
         return None

@@ -13,6 +13,7 @@ from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResul
 from nlp_retrieval.benchmarks.runs import cautions_in, corpora_note, corpora_of
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.evaluation.comparison import Comparison, verdict
+from nlp_retrieval.evaluation.measures import grades_note
 from nlp_retrieval.reports.figures import (
     ALPHA,
     COST_COLUMNS,
@@ -106,8 +107,7 @@ def counting_note(report: BenchmarkReport) -> str:
         return counted(number, noun, plural)
 
     empty = [f"{result.name}: {result.empty_queries:,}" for result in report.configurations if result.empty_queries]
-    lacking, least = counted(counts.missing_documents, "relevant document"), report.relevant_from
-    graded = f"; grades from {least} are relevant, lower ones count in nDCG alone" if least > 1 else ""
+    lacking = counted(counts.missing_documents, "relevant document")
     dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",
@@ -125,7 +125,7 @@ def counting_note(report: BenchmarkReport) -> str:
         part(counts.dropped, queries(counts.dropped), " without any relevant document in the corpus", "dropped"),
         part(counts.own_ids, "the hit that is the query itself, of ", f"{queries(counts.own_ids)} (same id)"),
     ]
-    said = f"{'; '.join(filter(None, parts))}{graded}."
+    said = f"{'; '.join(filter(None, parts))}{grades_note(report.relevant_from)}."
     return printable(f"{said} Not counted: {'; '.join(filter(None, left_out))}." if any(left_out) else said)
 
 
