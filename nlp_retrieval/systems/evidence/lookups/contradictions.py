@@ -37,6 +37,8 @@ _COMPARED = frozenset(
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
+_BY_REFERENCE = 0.8
+"""Most that a sentence is alike with a claim by the words of the one before it."""
 
 
 class Denial(NamedTuple):
@@ -77,7 +79,8 @@ def _compared(
 ) -> tuple[str, float]:
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
     theirs = negated(sentence.text)
-    common = share(wanted, sentence.content if "" in theirs else refers)
+    states = "" not in theirs and (theirs or _has(sentence.content, mine))
+    common = share(wanted, refers if states else sentence.content)
     if denies_change(sentence.text):
         denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
         rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
@@ -92,6 +95,8 @@ def _compared(
             return f"that this is not so: \u201c{clause}\u201d", about
     if "" in mine & theirs:
         mine, theirs = mine - {""}, theirs - {""}
+    if mine and theirs and mine <= theirs | _after_negations(sentence.text):
+        return "", min(common, _BY_REFERENCE)
     turned = theirs - {""}
     if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
         return (_TURNED, common) if _IN_PART.search(claim) else ("", 0.0)  # "farmers, not cities" and "cities, not farmers"
@@ -121,6 +126,12 @@ def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
     """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
     clauses = [(len(wanted & content(clause)), bool(negated(clause))) for clause in clauses_of(sentence.text)]
     return max(clauses)[1] if clauses else False
+
+
+def _after_negations(text: str) -> frozenset[str]:
+    """Return the words after the negation of each clause: "it did not relieve the pain" denies the pain, too."""
+    halves = [_NOT.split(clause, 1) for clause in clauses_of(_NO_DENIAL.sub(" ", as_latin(text)))]
+    return frozenset[str]().union(*(content(half[1]) for half in halves if half[1:]))
 
 
 def negated(text: str) -> set[str]:
