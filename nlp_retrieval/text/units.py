@@ -36,9 +36,9 @@ _GAS = rf"(?:\s?(?:of\s)?(?P<gas>{_SUBSCRIPTED}|carbon dioxide)(?P<equivalent>[\
 _MASS, _MASS_WORD, _SYMBOL, _WORD = (either(_UNITS[kind]) for kind in ("mass", "mass word", "symbol", "word"))
 UNIT = re.compile(
     rf"[\s-]?(?:(?P<mass>(?:{_MASS})(?=\s?(?:of\s)?(?:CO|CH|N2O|N₂O)|\b)|(?i:(?:{_MASS_WORD})s?\b)){_GAS}?"
-    rf"|(?P<symbol>{_SYMBOL})(?![\w₂])|(?i:(?P<word>{_WORD})(?:e?s)?\b))"
+    rf"|(?!(?<=\d)s\b)(?P<symbol>{_SYMBOL})(?![\w₂])|(?i:(?P<word>{_WORD})(?:e?s)?\b))"
 )
-"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol``, or a spelled ``word``."""
+"""A unit right after a number: ``mass`` with a ``gas``, a ``symbol`` (but no "s" as in "1990s"), or a spelled ``word``."""
 
 CURRENCY_BEFORE = re.compile(rf"(?:{either(_UNITS['before'])})\s?\Z")
 """A currency right before a number."""

@@ -113,7 +113,7 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         figures = in_whole._replace(computed=figures.computed or in_whole.computed)
     names = checks.names and missing_names(claim, whole)
     things = checks.things and replaced_things(claim, whole)
-    all_names = (*names, *things)
+    all_names = (*names, *(thing for thing in things if thing not in names))
     findings = [_missing(claim, figures, all_names, checks)] if figures.dates or figures.numbers else []
     if wrong := checks.swapped and misplaced(claim, whole):
         says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)

@@ -141,7 +141,8 @@ _ORDINALS = {word: str(number) for number, word in enumerate("first second third
 _OF_TEXTS = frozenset("table figure fig page section part article chapter".split())
 """Things that a text has numbers for, whatever it is about."""
 _NUMBERED = re.compile(
-    rf"\b(?P<kind>{KNOWN['numbered'].replace(' ', '|')})[\s-](?P<which>\d{{1,4}}|(?-i:[IV]{{1,4}}|[A-K]\d{{0,2}}))\b"
+    rf"\b(?P<kind>{KNOWN['numbered'].replace(' ', '|')}|(?-i:[A-Z\u00c0-\u00de]\w+(?=\s[IVX]{{1,5}}\b)))"
+    r"[\s-](?P<which>\d{1,4}|(?-i:[IVX]{1,5}|[A-K]\d{0,2}))\b"
     r"(?![.,]?\d|\s?[-\u2013/%]|\s(?:and|or|to)\s(?:\d|(?-i:[A-K]|[IV]+)\b))",
     re.IGNORECASE,
 )

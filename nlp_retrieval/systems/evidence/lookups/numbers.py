@@ -111,7 +111,7 @@ def _qualifiers(text: str, number: Number) -> dict[str, str]:
     if bounds:
         marks["bound"] = min(bounds, key=bounds.__getitem__)
     if "." in number.written and not (number.unit or number.percent or number.value < 0) and (match := _NAMED.search(before)):
-        marks[f"version of {match[1]}"] = number.written
+        marks[f"version of {match[1].lower()}"] = number.written
     return marks
 
 
