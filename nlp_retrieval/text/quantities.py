@@ -35,7 +35,8 @@ _BASE = re.compile(
     r"(?:(?:level|emission|figure|value|amount)s?\s)?(?:of emissions\s)?(?:in|of|for)\s(?:the\s)?)(?:year\s)?\Z",
     re.IGNORECASE,
 )
-_ON = re.compile(r"(?:%|\bper\s?cent|\b(?:emissions?|reductions?|cuts?|down))\s(?:on|from)\s\Z", re.IGNORECASE)
+_CUT = "in|of|down|cuts?|reductions?|total|net|greenhouse|gas|ghg|co2|its|the|our|their|emissions?"
+_ON = re.compile(rf"(?:%|\bper\s?cent)\s(?:(?:{_CUT})\s){{0,5}}(?:on|from)\s\Z", re.IGNORECASE)
 _ONWARDS = re.compile(r"\s?(?:(?:to|until|till|through|and|on|onwards?)\b|[-\u2013])", re.IGNORECASE)
 _LEVELS = re.compile(r"\s(?:emissions?\s)?(?:levels?|baseline|base year|reference)\b", re.IGNORECASE)
 _SCENARIO = re.compile(

@@ -123,8 +123,9 @@ def _abbreviated(word: str, before: str, following: str) -> bool:
     if forms & words["never last"] or (forms & words["before numbers"] and _NUMERAL.match(following)):
         return True
     if word.isdigit():
+        is_ordinal = not words["before ordinals"].isdisjoint(before.lower().split()[-1:])
         return len(word) <= 2 and (
-            following in words["after ordinals"] or words["before ordinals"].issuperset(before.lower().split()[-1:] or [""])
+            following in words["after ordinals"] or (is_ordinal and following not in words["first words"])
         )
     dotted = "." in word and all(len(part) <= 2 for part in word.split(".")) and not word.replace(".", "").isdigit()
     if len(word) == 1 and word.isupper():

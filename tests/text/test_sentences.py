@@ -36,6 +36,7 @@ def sentences(text: str) -> list[str]:
         ],
         ["The idea was John's.", "3 people agreed.", "It was the EU's.", "II was next."],
         ["He lives at 5th Rd.", "Two on Elm rd.", "Three had MM.", "Next came Phil.", "Walls of 10 ft.", "Workers came."],
+        ["Er kam am 3.", "Danach ging er."],
         ["Prof. Dr. med. Kern kam am 1. Jan. 2020.", "Es waren rd. 2 Mio. Gäste.", "Es kostete 3 Mio.", "Die Stadt zahlt."],
         [
             "Sie gewann den 3. Platz vor Hr. Kern.",
