@@ -32,13 +32,13 @@ _DENIED_CHANGE = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = frozenset(
-    "statistical statistic measur compar no frequent common likel often found show made make evidenc rate".split()
+    "statistical statistic measur compar no frequent common likel often find show made make evidenc rate".split()
 )
 _NEXT = 40
 _WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
-_BY_REFERENCE = 0.8
-"""Most that a sentence is alike with a claim by the words of the one before it."""
+_BY_REFERENCE, _ABOUT_CLAIM = 0.8, 0.25
+"""Most that a sentence is alike with a claim by the words of the one before it, and how much of it the claim says at least."""
 
 
 class Denial(NamedTuple):
@@ -79,8 +79,7 @@ def _compared(
 ) -> tuple[str, float]:
     """Return how a sentence differs from a claim in what it denies, if it does, and its share of the claim's words."""
     theirs = negated(sentence.text)
-    states = "" not in theirs and (theirs or _has(sentence.content, mine))
-    common = share(wanted, refers if states else sentence.content)
+    common = share(wanted, sentence.content if "" in theirs else refers)
     if denies_change(sentence.text):
         denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
         rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
@@ -89,14 +88,13 @@ def _compared(
         is_about = not subject or _POINTS_BACK.search(clause) or max(share(subject, wanted), share(rest, of_clause)) > _HALF
         is_all = of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]  # "Prices did not change."
         about = 1.0 if is_all else share(rest, refers) if is_about else 0.0
-        if denies_change(claim):
-            return "", about
-        if not mine and len(rest) < len(wanted) and _CHANGING.search(claim):
-            return f"that this is not so: \u201c{clause}\u201d", about
+        says = "" if denies_change(claim) else f"that this is not so: \u201c{clause}\u201d"
+        if not says or (not mine and len(rest) < len(wanted) and _CHANGING.search(claim)):
+            return says, about
     if "" in mine & theirs:
         mine, theirs = mine - {""}, theirs - {""}
     if mine and theirs and mine <= theirs | _after_negations(sentence.text):
-        return "", min(common, _BY_REFERENCE)
+        return "", min(common, _BY_REFERENCE) if share(sentence.content, wanted) >= _ABOUT_CLAIM else 0.0
     turned = theirs - {""}
     if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
         return (_TURNED, common) if _IN_PART.search(claim) else ("", 0.0)  # "farmers, not cities" and "cities, not farmers"
@@ -124,8 +122,10 @@ def _unchanging(words: frozenset[str]) -> frozenset[str]:
 
 def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
     """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
-    clauses = [(len(wanted & content(clause)), bool(negated(clause))) for clause in clauses_of(sentence.text)]
-    return max(clauses)[1] if clauses else False
+    denied, clauses = negated(sentence.text), [(content(text), bool(negated(text))) for text in clauses_of(sentence.text)]
+    # "taxes do not apply to homes, but apply to land"
+    said = [(len(wanted & words) + (not negates and not denied.isdisjoint(words)) / 2, negates) for words, negates in clauses]
+    return max(said)[1] if said else False
 
 
 def _after_negations(text: str) -> frozenset[str]:

@@ -324,6 +324,9 @@ _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "half", "double", "triple"})
 _ORDINAL = re.compile(r"\A(?:\d+(?:st|nd|rd|th)|[\w-]*(?:third|[a-z]th))\Z", re.IGNORECASE)
 _SMALL = frozenset(KNOWN["small"].split())
+_PART = r"(?:(?<!\d)\d{1,3}\s(?:[^\W\d_]+\s)?|(?:\A|[.;,:]\s|\band\s)(?:out\s)?|\bout\s)"
+_WHOLE = re.compile(rf"{_PART}(?:of|von|de|sur)\s(?:(?:the|all|its|den)\s)?(?P<whole>\d[\d.,]*)(?<=\d)", re.IGNORECASE)
+"""A number of which another one is a part: "12 of 1,050 patients", "of the 1,050 patients 12"."""
 _WORDS_BESIDE, _NEAR_RIVAL, _SHORTEST = 4, 400, 4
 
 
@@ -334,6 +337,7 @@ class Bound(NamedTuple):
     left: tuple[str, ...]
     right: tuple[str, ...]
     place: int
+    is_whole: bool = False
 
 
 class Misplaced(NamedTuple):
@@ -364,7 +368,7 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
 
 def _is_said_of(mine: Bound, rival: Bound, own: Bound) -> bool:
     """Return whether the words beside a number of a claim are on a side of a rival in the source, and not of its own."""
-    if abs(rival.number.begin - own.number.begin) > _NEAR_RIVAL:
+    if rival.is_whole != own.is_whole or abs(rival.number.begin - own.number.begin) > _NEAR_RIVAL:
         return False
     words = (*mine.left, *mine.right)
     for theirs, ours in ((rival.left, own.left or own.right), (rival.right, own.right or own.left)):
@@ -393,11 +397,13 @@ def bound_numbers(text: str) -> list[Bound]:
     in_tables = {bound.number for bound in bounds}
     rest = [number for number in heads if number not in in_tables]
     begins = [number.begin for number in rest]
+    wholes = {match.start("whole") for match in _WHOLE.finditer(text)}
     for begin, end in sentences_of(text):
         here = rest[bisect_left(begins, begin) : bisect_left(begins, end)]
-        for sort in ("quantity", "ordinal", "year"):  # years part other years, not quantities
-            if heads := [number for number in here if _sort_of(number) == sort]:
-                bounds += _in_sentence(text, begin, end, heads)
+        sorts = [(number, "whole" if number.begin in wholes else _sort_of(number)) for number in here]
+        for sort in ("quantity", "ordinal", "year", "whole"):  # years part other years, not quantities
+            if heads := [number for number, own in sorts if own == sort]:
+                bounds += [bound._replace(is_whole=sort == "whole") for bound in _in_sentence(text, begin, end, heads)]
     for at, (one, other) in enumerate(pairwise(bounds)):
         if one.number.goes_on:  # both ends of a range are of the same thing
             bounds[at : at + 2] = one._replace(right=other.right), other._replace(left=one.left)
@@ -440,6 +446,7 @@ def _listed_names(text: str, begin: int, end: int, heads: Sequence[Number]) -> l
 def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
     """Return the words next to a number, the nearest first: stems of content words, names, years, and "line 2" as one."""
     numbered = {begin: [" ".join(thing)] for thing, (begin, _) in numbered_things(text).items()}
+    numbered |= {match.start("whole"): ["of " + re.sub("[.,]", "", match["whole"])] for match in _WHOLE.finditer(text)}
     words = [
         stem
         for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text)

@@ -13,13 +13,14 @@ from nlp_retrieval.text import FUNCTION_WORDS, sentences_of, words_of
 
 Span = tuple[int, int]
 
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e")
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "ly", "y", "s", "e")
 _SHORTEST_STEM = 4
 _CLAUSE = re.compile(r"[,;:()\u2013\u2014]\s|\b(?:although|though|while|whereas|but|because)\b", re.IGNORECASE)
 _ENDS_SENTENCE = re.compile(r"[.!?\u3002\u2026:;,|][\"'\u201d\u2019)\]]*\Z")
 _LONGEST_HEADING, _MOST_WORDS, _NEIGHBOURS = 12, 300, 2
 KNOWN: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 """The lists of ``words.yaml``."""
+_VERBS = {form: forms.split()[0] for forms in KNOWN["irregular"] for form in forms.split()}
 
 
 def pattern(name: str, form: str = r"\b(?:{})\b") -> re.Pattern[str]:
@@ -40,6 +41,7 @@ def stemmed(text: str) -> list[str]:
 
 @lru_cache(131_072)
 def _stem(word: str) -> str:
+    word = _VERBS.get(word, word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             word = word[: -len(ending)]

@@ -158,6 +158,20 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("true", "The bank had lost no money.", "The bank was closed. It has not commented. No money was lost by the bank."),
         ("true", "The plan was rejected by the council.", "The plan was not accepted by the council."),
         ("true", "The orchid is not rare in Ombria.", "The orchid is common in Ombria."),
+        ("true", "The duke refused to sign the treaty.", "The duke was shown the treaty. He did not sign it."),
+        ("true", "The cream relieved the itch, but not the pain.", "The cream relieved the itch. It did not relieve the pain."),
+        ("true", "Levies apply to land.", "Levies do not apply to homes, but apply to land of any kind."),
+        # the forms of a verb are one word
+        ("against", "The team won the cup.", "The team failed to win the cup."),
+        ("against", "The ferry carries dogs.", "The ferry does not carry dogs."),
+        # kings of a name, versions of a program, units of one quantity
+        ("false", "Charles V gave up the throne.", "Charles IV gave up the throne."),
+        ("false", "It was fixed in version 2.1.", "Version 2.10 fixed it."),
+        ("true", "Pius IX wrote the letter.", "The letter is by Pius IX, and not by Pius X."),
+        ("true", "A call took 0.25 s.", "A call took 250 ms, a start 1.8 s."),
+        # a part and its whole are of two sorts
+        ("true", "Of the 640 nurses 52 resigned.", "In all 52 of 640 nurses and 11 of 210 doctors resigned."),
+        ("against", "In all 52 of 210 doctors resigned.", "In all 52 of 640 nurses and 11 of 210 doctors resigned."),
     ],
 )  # fmt: skip
 def test_each_mechanism_is_right_on_pairs_that_it_was_not_made_for(label: str, claim: str, source: str) -> None:
