@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,12 +66,19 @@ def read_sources(
 
 
 def _check(where: str, source: SourceDocument) -> None:
-    """Refuse a grade or date that is none."""
-    try:
-        _ = source.fetch_date and moment_of(source.fetch_date)
-        _ = source.quality and check_grade(source.quality, "quality")
-    except InputError as error:
-        raise SourceError(f"{where}: {error}") from None
+    """Refuse a grade or date that is none; the message has both if both are wrong."""
+    faults: list[str] = []
+    checks: list[tuple[Callable[[str], str], str]] = [
+        (moment_of, source.fetch_date),
+        (partial(check_grade, what="quality"), source.quality),
+    ]
+    for check, value in checks:
+        try:
+            _ = value and check(value)
+        except InputError as error:
+            faults.append(str(error))
+    if faults:
+        raise SourceError(f"{where}: {'; '.join(faults)}")
 
 
 @dataclass

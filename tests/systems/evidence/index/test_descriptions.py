@@ -65,7 +65,7 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
         "link.txt,,,,,",
         f"{folder}/krill.txt,,,,,",
         "deep,,,,,",
-        "deep/whale.md,http://sea.example/a/,,last May,,10/x",
+        "deep/whale.md,http://sea.example/a/,Z,last May,,10/x",
         ",https://sea.example/c,,,,",
     )
     with pytest.raises(SourceError) as caught:
@@ -79,6 +79,7 @@ def test_everything_that_is_wrong_is_listed_before_anything_is_read(folder):
         (6, "leads out of the folder"),
         (7, "is no file in"),
         (8, "'last May' is not a date"),
+        (8, "quality is 'Z'"),
         (8, "doi '10/x'"),
         (9, "add --fetch http"),
     ):

@@ -65,7 +65,7 @@ def test_what_is_no_answer_is_an_error_that_says_what_to_do(web: WebServer) -> N
 def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_saying_it() -> None:
     for url in ("localhost:8888", ""):
         with pytest.raises(ConfigurationError, match="url"):
-            SearxngSearch(url).search("fox")
+            SearxngSearch(url)
     for url in ("https://user:hunter22@a.example/", "https://a.example/?token=hunter22"):
         with pytest.raises(ConfigurationError, match="password or a key") as caught:
             SearxngSearch(url)
