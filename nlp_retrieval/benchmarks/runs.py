@@ -134,7 +134,7 @@ def _evaluations(path: Path, report: BenchmarkReport, query_ids: list[str]) -> d
         for result in report.configurations:
             rows = table.filter(pc.equal(table.column("configuration"), result.name))
             measures = {name: np.asarray(rows.column(name)) for name in measured.names}
-            whole &= rows.column("query_id").to_pylist() == query_ids and np.isfinite([*measures.values()]).all()
+            whole &= rows.column("query_id").to_pylist() == query_ids and bool(np.isfinite([*measures.values()]).all())
             about = {"empty_queries": result.empty_queries, "relevant_from": report.relevant_from}
             evaluations[result.name] = Evaluation(list(query_ids), measures, **about)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
