@@ -22,7 +22,9 @@ from nlp_retrieval.errors import RetrievalWarning, SourceError
 from nlp_retrieval.loaders import JsonObject, make_item, quoted, read_rows
 from nlp_retrieval.text import printable
 
-MANIFESTS = (".csv", ".tsv")  # files that list documents with their files or URLs
+MANIFESTS = (".csv", ".tsv")
+"""Files that list documents with their files or URLs."""
+
 _UNSEEN = (".", "~$")
 
 

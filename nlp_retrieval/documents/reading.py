@@ -25,7 +25,8 @@ from nlp_retrieval.errors import DependencyError, EngineError, InputError, Sourc
 from nlp_retrieval.text import printable
 
 LARGEST_FILE = 50 * 2**20  # bytes
-LARGEST_TEXT = 20 * 2**20  # characters
+LARGEST_TEXT = 20 * 2**20
+"""Characters of text of one document."""
 
 _KINDS = {  # suffixes, media types, and the most bytes that this process reads itself: even a malicious text takes only seconds
     "text": (".txt", "text/plain", LARGEST_FILE),
