@@ -61,7 +61,6 @@ def files_in(
 _FIELDS = {name: name for name in ("file", "url", "canonical", "quality", "date", "title", "doi")}
 _FIELDS |= {"filename": "file", "canonicalurl": "canonical", "grade": "quality"}
 _FIELDS |= {"accessed": "fetch_date", "fetchdate": "fetch_date"}
-_LONGEST_VALUE = 2_000
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def read_manifest(path: Path) -> tuple[list[Described], list[str]]:
         fields, metadata = dict[str, str](), dict[str, str]()
         file: Path | None = None
         for column, value in row.items():
-            if cleaned := " ".join(clean_text(str(value))[0].split())[:_LONGEST_VALUE]:
+            if cleaned := " ".join(clean_text(str(value))[0].split())[:2_000]:
                 (fields if meant[column] else metadata)[meant[column] or column] = cleaned
         if name := fields.get("file", ""):
             real = Path(os.path.realpath(folder / name))
