@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from signal import SIGBUS, SIGFPE, SIGILL, SIGSEGV
-from types import TracebackType
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -109,7 +108,7 @@ class Lock:
     def __enter__(self) -> None:
         self._lock.acquire()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 

@@ -396,10 +396,9 @@ def build_index(items: Items, path: str | Path, builders: Sequence[Builder], *, 
     return IndexReport(directory, n_items, [*built.values()], reused, seconds, frozenset(built), writer.resumed)
 
 
-# Updating in place: new items become a separate segment, deleted ones are marked, and segments are joined. Existing files are
-# never written to. An updated item is deleted and added, so it moves to the end. Segments are joined when the later ones hold
-# half as many rows as an earlier one, so that an index of n items has about log n segments and an item is copied about log n
-# times. All are joined when a quarter of the rows belong to deleted items.
+# Updating in place: new items become a separate segment, deleted ones are marked; no existing file is written to. An updated
+# item moves to the end. Segments are joined when the later ones hold half as many rows as an earlier one, so that there are
+# about log n of them, and an item is copied about log n times; all are joined when a quarter of the rows are deleted.
 
 _JOINED_AT = 0.5
 _DELETED_AT = 0.25
