@@ -114,7 +114,7 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         location, cells = f"{path}, line {number}", [cell.strip() for cell in line]
         while cells and not cells[-1] and len(cells) > (width or 3):
             cells.pop()
-        if not any(cells) or (not width and cells[0] == "#"):  # blank, or a comment above the first row
+        if not any(cells) or (form == "trec" and not width and cells[0] == "#"):  # blank, or a comment above the rows
             continue
         if not width:
             width = len(cells)

@@ -82,7 +82,7 @@ def test_judgements_of_every_form_are_the_same(write: Write, subtests: pytest.Su
         ("b.tsv", QRELS.replace(" ", "\t")),
         ("c.csv", "301,d1,2\n301,d2,0\n302,d3,1\n"),
         ("names.csv", "Query ID,Doc-ID,Relevance\n301,d1,2\n301,d2,0\n302,d3,1\n"),
-        ("d.csv", "relevance,docno,qid\n2,d1,301\n0,d2,301\n1,d3,302\n"),
+        ("d.csv", "#,relevance,docno,qid\n1,2,d1,301\n2,0,d2,301\n3,1,d3,302\n"),
         (
             "e.jsonl",
             '{"query_id": 301, "doc_id": "d1", "relevance": 2}\n{"query_id": 301, "doc_id": "d2", "relevance": 0}\n'

@@ -39,7 +39,7 @@ _OTHER = re.compile(
 _DONE = re.compile(
     r"(?<!\bwill\shave\s)(?<!\bwill\shave\sbeen\s)\b(?:fell|fallen|emitted|decreased|declined|dropped|shrank|(?:"
     r"was|were|(?<!\bwill\s)(?:has|have|had)(?: been)?)\s(?:\w+\s)?cut|(?<!\bbe\s)(?<!\bis\s)(?<!\bare\s)(?:reduced|lowered))"
-    r"\b(?!.*\b(?:will|must|caps?|targets?|limit(?:s|ed)?)\b)|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
+    r"\b(?!(?!\s(?:\w+\s)?below\b).*\b(?:will|must|caps?|targets?|limit(?:s|ed)?)\b)|\b(?:was|were|stood|lay)\s(?:[a-z]+\s)?\Z",
     re.IGNORECASE | re.DOTALL,
 )
 """What was done: a target only where its year is told as one ("by 2030")."""
