@@ -131,7 +131,7 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
         return False  # what a fall begins from
     last = max((year.last for year in years_of(text[begin:end]) if year.role == "target"), default=0)
     aims = quantity.year == last and any(year.role == "target" and year.last == last for year in years_of(clause))
-    is_done = _RECORDED.search(clause) or _DONE.search(text, max(start, quantity.begin - _BEFORE), quantity.begin)
+    is_done = _RECORDED.search(clause) or _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
     return not ((is_done and not aims) or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 
