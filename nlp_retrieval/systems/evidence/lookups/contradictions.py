@@ -31,6 +31,7 @@ _DENIED_CHANGE = re.compile(
     rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
     re.IGNORECASE,
 )
+_NOT_UNTIL = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:[\w-]+\s){0,4}?until\b", re.IGNORECASE)
 _COMPARED = frozenset(
     "statistical statistic measur compar no frequent common likel often find show made make evidenc rate".split()
 )
@@ -58,7 +59,8 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     for sentence in (each for each in sentences if not each.is_heading):
         own = share(wanted, sentence.content)
         refers = sentence.content | before if _POINTS_BACK.search(sentence.text) else sentence.content
-        says, common = ("", 0.0) if _says_by_denying(claim, sentence.text) else _compared(claim, mine, wanted, sentence, refers)
+        is_neither = _says_by_denying(claim, sentence.text) or _NOT_UNTIL.search(sentence.text)
+        says, common = ("", 0.0) if is_neither else _compared(claim, mine, wanted, sentence, refers)
         before = frozenset() if negated(sentence.text) else sentence.content
         if not says:
             alike = max(alike, common, own)

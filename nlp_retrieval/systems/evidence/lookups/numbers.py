@@ -370,6 +370,8 @@ def _is_said_of(mine: Bound, rival: Bound, own: Bound) -> bool:
     """Return whether the words beside a number of a claim are on a side of a rival in the source, and not of its own."""
     if rival.is_whole != own.is_whole or abs(rival.number.begin - own.number.begin) > _NEAR_RIVAL:
         return False
+    if own.place != rival.place and own.number.unit and not rival.number.unit:
+        return False  # "300 women were asked. They were 40 to 60 years old."
     words = (*mine.left, *mine.right)
     for theirs, ours in ((rival.left, own.left or own.right), (rival.right, own.right or own.left)):
         of_them = [_is_in(word, words) for word in theirs if not _is_in(word, (*own.left, *own.right))]
