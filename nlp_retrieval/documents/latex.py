@@ -40,7 +40,7 @@ _PARAGRAPH = re.compile(r"(\n[ \t]*\n\s*)")
 _SCRIPT = re.compile(r"(?:(\^)|_)[\s{]{0,9}\[?([0-9](?:[0-9, \u2013+-]|\.(?(1)(?![0-9]))){0,40})\]?")
 _POWER = re.compile(r"\^\{?([0-9+\u2212-]{1,6})(?![0-9+\u2212.-])\}?")
 _SPACING = re.compile(r"\A\[\s*(?:[-+.\\]|[0-9.]+\s*[a-z\\]).*", re.DOTALL)
-_SETTING = re.compile(r"=|\A[\s\d.]*\Z|\A[htbpH!]*\Z")  # an option that is no text
+_SETTING = re.compile(r"=|\A[\s\d.]*\Z|\A[a-zHT!]*(?:,\s?[a-z]+)*\Z")  # an option that is no text
 _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
@@ -125,17 +125,17 @@ def _closed(text: str) -> str:
 def _expanded(text: str, source: str) -> str:
     """Return a text with what the macros that its source defines stand for; of several definitions, the last one counts."""
     text = _DEFINED.sub(lambda defined: _on_lines("", defined[0]), text)
-    longest = 4 * len(text) + 100_000
-    for one in [*{one["name"]: one for one in _DEFINED.finditer(source)}.values()] * 6:  # macros may stand for macros
+    longest = 4 * len(text) + 100_000  # since macros may stand for macros, and these again
+    for one in [*{one["name"]: one for one in _DEFINED.finditer(source) if one["name"] not in _MACROS}.values()] * 6:
         takes = re.findall(r"([A-Za-z])(\{[^{}]*\})?", one["signature"] or "o" * (one["option"] is not None))
         takes += [("m", "")] * (int(one["n"] or (one["takes"] or "").count("#")) - len(takes))
         given = "".join(_GIVEN.get(kind.lower(), "(?!)") for kind, _ in takes)
         written = " ".join(re.sub(r"(\\[A-Za-z@]+)(?=#)", r"\1 ", _inner(one["text"])).replace("\\xspace", " ").split())
         written += "{}" * bool(takes and re.search(r"\\[A-Za-z@]+\Z", written))  # or it would go on with what follows
-        is_cite = _CITE.fullmatch(f"\\{one['name']}") and not _CITE.search(written)
-        if one["name"] not in _MACROS and not is_cite and (most := (longest - len(text)) // (len(written) + 1)) > 0:
+        is_kept = re.search(r"\\\w*@\w", written) or (_CITE.fullmatch(f"\\{one['name']}") and not _CITE.search(written))
+        if not is_kept and (most := (longest - len(text)) // (len(written) + 1)) > 0:
             used = partial(_used, written=written, defaults=[default or one["option"] or "" for _, default in takes])
-            text = re.sub(rf"\\{one['name']}(?![A-Za-z@]){given}", used, text, count=most)
+            text = re.sub(rf"(?<!(?<!\\)\\)\\{one['name']}(?![A-Za-z@]){given}", used, text, count=most)
     return text
 
 
