@@ -160,7 +160,7 @@ SLEEP = "Sleep is not only vital for memory and mood but also for growth."
         ("true", "The plan was rejected by the council.", "The plan was not accepted by the council."),
         ("true", "The orchid is not rare in Ombria.", "The orchid is common in Ombria."),
         ("true", "The dam was begun in 1923 and opened in 1932.", "The dam was begun in 1923. It was not opened until 1932."),
-        ("true", "The quay was built by monks and is used.", "Monks built the quay. It is not used by ships, but walkers use it."),
+        ("true", "A pier was built by monks and is used.", "Monks built a pier. It is not used by ships, but walkers use it."),
         ("true", "The duke refused to sign the treaty.", "The duke was shown the treaty. He did not sign it."),
         ("true", "The cream relieved the itch, but not the pain.", "The cream relieved the itch. It did not relieve the pain."),
         ("true", "Levies apply to land.", "Levies do not apply to homes, but apply to land of any kind."),
