@@ -103,13 +103,9 @@ def _targets(text: str) -> Iterator[AnswerValue]:
         borders = [begin, *(quantity.end for quantity in own)], [*(quantity.begin for quantity in own[1:]), end]
         for quantity, start, stop in zip(own, *borders, strict=False):
             if _is_target(text, begin, end, quantity):
-                aim = (
-                    quantities_of(quantity.written.rpartition(" to ")[2])[:1]
-                    if text[: quantity.begin].endswith("from ")
-                    else []
-                )
-                shown = replace(aim[0], year=quantity.year, baseline=quantity.baseline) if aim else quantity
-                yield _shown("target", shown, _terms(text, start, stop, quantity))
+                second = quantity.written.rpartition(" to ")[2] if text[: quantity.begin].endswith("from ") else ""
+                aims = [replace(aim, year=quantity.year, baseline=quantity.baseline) for aim in quantities_of(second)]
+                yield _shown("target", [*aims, quantity][0], _terms(text, start, stop, quantity))
 
 
 def _year_written(sentence: str) -> int:
@@ -129,9 +125,12 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
         return False  # what a target is measured against
     if before.endswith("from ") and " to " not in quantity.written:
         return False  # what a fall begins from
-    last = max((year.last for year in years_of(text[begin:end]) if year.role == "target"), default=0)
-    aims = quantity.year == last and any(year.role == "target" and year.last == last for year in years_of(clause))
-    is_done = _RECORDED.search(clause) or _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+    done = _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
+    aimed_at = sorted(year.last for year in years_of(text[begin:end]) if year.role == "target")
+    if not (done and done[0].lower() in ("reduced", "lowered")):  # which may be said of each of several steps to come
+        aimed_at = aimed_at[-1:]
+    aims = quantity.year in aimed_at and any(year.role == "target" and year.last in aimed_at for year in years_of(clause))
+    is_done = done or _RECORDED.search(clause)
     return not ((is_done and not aims) or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 

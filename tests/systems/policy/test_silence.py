@@ -166,6 +166,7 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("target", "The cut of emissions is raised from 20% to 35% by 2030.", ["35% by 2030"]),
         ("target", "To fight growing emissions we plan a cut by 2% a year from 2021 to 2030.", ["2% by 2030"]),
         ("target", "Emissions are cut by 31% by 2025, rising to 40% by 2030.", ["31% by 2025", "40% by 2030"]),
+        ("target", "Emissions reduced by 20% by 2025 and by 40% by 2030.", ["20% by 2025", "40% by 2030"]),
         ("target", "We exceeded our aim, and the 30% cut of emissions by 2030 was recorded in law.", ["30% by 2030"]),
         ("target", "Ost met its target of a 20% cut by 2020 and will cut emissions by 50% by 2030.", ["50% by 2030"]),
         ("target", "Emissions emitted in 2019 by trade are to meet a limit of 9 Mt CO2e in 2030.", ["9 Mt CO2e by 2030"]),
