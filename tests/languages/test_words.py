@@ -162,7 +162,7 @@ def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
 
 
 def test_a_language_that_is_unknown_is_an_error_that_lists_the_codes() -> None:
-    with pytest.raises(ConfigurationError, match="language='german' is unknown; write its code: any, .*, de, "):
+    with pytest.raises(ConfigurationError, match=r"language='german' is unknown; write its code: any, .*, de, "):
         Bm25Retriever(**{"language": "german"})  # type: ignore[arg-type]
 
 
