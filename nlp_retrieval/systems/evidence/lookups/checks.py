@@ -52,9 +52,7 @@ class Checks:
     signals: dict[str, float]
     sentence: Span
     names: list[str]
-    things: list[str]
     figures: MissingFigures
-    swapped: Sequence[tuple[str, str]]
     denial: Denial
     opposite: Opposite | None
     other_way: tuple[Sentence, str] | None
@@ -69,8 +67,7 @@ def check(claim: str, passage: str) -> Checks:
     overlap, nearest_overlap = share(wanted, content(passage)), share(wanted, nearest.content) if nearest else 0.0
     run = longest_run(words_of(claim), words_of(nearest.text)) if nearest else 0.0
     pairs, pairs_there = set(pairwise(stemmed(claim))), set(pairwise(stemmed(passage)))
-    names, things = missing_names(claim, passage), replaced_things(claim, passage)
-    figures, swapped = missing_figures(claim, passage), misplaced(claim, passage)
+    names, figures = missing_names(claim, passage), missing_figures(claim, passage)
     opposite, denied, other_way = opposite_words(claim, there), denial(claim, there), of_another(claim, there)
     deciding = (denied.says and denied.sentence) or (opposite and opposite.sentence) or (other_way and other_way[0]) or nearest
     signals = {
@@ -87,7 +84,7 @@ def check(claim: str, passage: str) -> Checks:
         "claim_negated": float(bool(negated(claim))),
     }
     span = deciding.span if deciding else (0, 0)
-    return Checks(signals, span, names, things, figures, swapped, denied, opposite, other_way, nearest)
+    return Checks(signals, span, names, figures, denied, opposite, other_way, nearest)
 
 
 @dataclass(frozen=True)
@@ -112,10 +109,10 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         in_whole = missing_figures(claim, whole)
         figures = in_whole._replace(computed=figures.computed or in_whole.computed)
     names = checks.names and missing_names(claim, whole)
-    things = checks.things and replaced_things(claim, whole)
+    things = replaced_things(claim, read) and replaced_things(claim, whole)
     all_names = (*names, *(thing for thing in things if thing not in names))
     findings = [_missing(claim, figures, all_names, checks)] if figures.dates or figures.numbers else []
-    if wrong := checks.swapped and misplaced(claim, whole):
+    if wrong := misplaced(claim, read) and misplaced(claim, whole):
         says = " and ".join(f"where this says {number}, the source has {other}" for number, other in wrong)
         findings.append(Objection("binding", "other number", says, True))
     if denied := checks.denial.says:

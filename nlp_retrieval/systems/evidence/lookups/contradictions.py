@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -136,6 +137,7 @@ def _after_negations(text: str) -> frozenset[str]:
     return frozenset[str]().union(*(content(half[1]) for half in halves if half[1:]))
 
 
+@lru_cache(256)  # a claim is compared with every sentence, and a sentence by several rules
 def negated(text: str) -> set[str]:
     """Return what a text denies: the content word after each "not" or "failed to", stemmed; empty for "it is false that"."""
     latin = _NO_DENIAL.sub(" ", as_latin(text))
@@ -229,6 +231,7 @@ def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
     return ([], []) if said is None else (stemmed(text[: said.start()])[::-1], stemmed(text[said.end() :]))
 
 
+@lru_cache(256)  # each sentence is compared for its denials and for its opposites, a claim with every sentence
 def _by_stem(text: str) -> dict[str, str]:
     words = _ENGLISH.as_written(_AGAINST.sub("against", as_latin(text)))
     return {_ENGLISH.stem(word): word for word in reversed(words)}
