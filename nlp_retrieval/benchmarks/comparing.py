@@ -73,10 +73,9 @@ def compare_runs(
     if baseline not in names:
         raise ConfigurationError(f"there is no run {baseline!r} to be the baseline; {nearest(baseline, names)}")
     wanted = _measures_of(saved, measures)
-    first = sources.relevant_from
-    lowest = first if relevant_from is None else check_relevant_from(relevant_from)
+    lowest = sources.relevant_from if relevant_from is None else check_relevant_from(relevant_from)
     left_out = own.counted.own_ids if own is not None and own.counted is not None else 0
-    same = measures is None and lowest == first and bool(sources.own_ids) == bool(left_out)
+    same = measures is None and lowest == sources.relevant_from and bool(sources.own_ids) == bool(left_out)
     if own is not None and same:
         wanted = [Measure.parse(name) for name in own.configurations[0].measures]  # also those of answers
         evaluations, cautions = {name: saved[0].evaluations[name] for name in names}, list[str]()

@@ -305,6 +305,7 @@ def number_of(element: Any, name: str, most: int = _MOST_SPANNED) -> int:
 # Blocks of a page that belong to its main text.
 
 _LEAST_MAIN_TEXT = 250  # characters; with fewer, the main text may not have been found
+_MOST_OF_IT = 0.9
 
 
 def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[TextBlock]:
@@ -326,7 +327,7 @@ def _with_main_text(page: Any, blocks: Sequence[tuple[Any, TextBlock]]) -> list[
     whole = max(weights.values(), default=0)
     if whole < _LEAST_MAIN_TEXT:
         return [block for _, block in blocks]
-    holding = (around for around, weight in weights.items() if weight >= 0.9 * whole)
+    holding = (around for around, weight in weights.items() if weight >= _MOST_OF_IT * whole)
     holder = max(holding, key=lambda around: sum(1 for _ in around.iterancestors()))
     aside = {element for path in (*OVERALL_DISCARD_XPATH, *REMOVE_COMMENTS_XPATH) for element in path(page)}
     aside |= set(page.iter(*WORDS["navigation"])) - {holder, *holder.iterancestors()}

@@ -348,7 +348,7 @@ class _Latex:
                 self._add(") ")
             elif "quote" not in name:  # what an option cites is not lost
                 self._cite_within(options)
-            # of a drawing, what stands in braces is its text
+            # of a drawing, what is in braces is its text
             self._walk([each for each in nodes if type(each).__name__ == "LatexGroupNode"] if tag == "figure" else nodes)
             if "quote" in name:  # who is quoted
                 self._walk(options if name == "displayquote" else ())
@@ -397,7 +397,7 @@ def _arguments(node: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _inner(given: Any) -> str:
-    """Return what stands in the braces or brackets of an argument."""
+    """Return what is in the braces or brackets of an argument."""
     source = given if isinstance(given, str) else str(given.latex_verbatim())
     return source[1:-1] if source[:1] in "{[" and source[-1:] in "}]" else source
 

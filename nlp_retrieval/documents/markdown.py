@@ -44,6 +44,7 @@ _WRAPPED = re.compile(r"\s*(`{3,}|~{3,})(?:markdown|md)[ \t]*(\n.*\n)[ \t]*\1\s*
 _NEVER_CLOSED = re.compile(
     r"(?is)\s*<(?:!--(?!.*-->)|\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>)|(script|pre|style|textarea)\b(?!.*</\1>))"
 )
+_MOST_UNCLOSED = 9
 _NO_TERM = "~\u2060"  # at the beginning of a line: "~ 5 %" is no definition
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 
@@ -131,7 +132,7 @@ def read_markdown(text: str, where: str) -> Document:
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
     lines = re.sub(r"(?m)^([ \t>]{0,20})~(?=[ \t])", rf"\1{_NO_TERM}", text).split("\n")
-    for _ in range(9):
+    for _ in range(_MOST_UNCLOSED):
         tokens = markdown_parser().parse("\n".join(lines))
         if not tokens or not tokens[-1].map:
             break

@@ -29,6 +29,7 @@ _RAISED = re.compile(r"[0-9]{1,3}(?: ?[,\u2013-] ?[0-9]{1,3}){0,9},?")
 _SMALL = 0.87  # share of the size of the text that a raised number has at most
 _SHORT = 0.75  # a line shorter than this share of the longest ones ends a paragraph if it ends a sentence
 _FOOTNOTE = re.compile(r"([0-9]{1,3})[.)]? ?(?=[^\W\d_]|[\"\u201c(])")
+_REPEATED = 3  # pages on which a line at an edge is a header or footer
 _NUMBER = re.compile(r"\A[0-9]{1,4}(?=\s|\Z)|(?<=\s)[0-9]{1,4}\Z")
 
 
@@ -130,7 +131,7 @@ def _without_edges(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
             for at, line in enumerate(page)
             if 2 <= at < len(page) - 2
             or not line.text
-            or (line.text.strip("\u2013\u2014-|. ") != str(line.page) and all(edges[key] < 3 for key in _counted(line)))
+            or (line.text.strip("\u2013\u2014-|. ") != str(line.page) and all(edges[key] < _REPEATED for key in _counted(line)))
         ]
 
 

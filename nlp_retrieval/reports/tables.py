@@ -8,7 +8,7 @@ from itertools import groupby
 
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.reports.figures import BETTER, MARK, NO_VERDICT, NOTHING_TO_FIND, WORSE, family_label, mark_of
-from nlp_retrieval.reports.view import ReportView, Row, view_of
+from nlp_retrieval.reports.view import QueryGroup, ReportView, Row, view_of
 from nlp_retrieval.text.printing import counted, printable
 
 _LATEX = {
@@ -30,7 +30,7 @@ def markdown_table(report: BenchmarkReport | ReportView) -> str:
     for group in view.groups:
         for row in group.rows:
             figures = _figures(row, view, lambda text: f"**{text}**", lambda mark: mark)
-            lines.append(_markdown_row([_markdown(group.name or "all"), _markdown(_named(row)), *figures]))
+            lines.append(_markdown_row([_markdown(_short(group)), _markdown(_named(row)), *figures]))
     return "\n".join([*lines, "", _markdown(" ".join(_notes(view))), ""])
 
 
@@ -60,7 +60,7 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
         lines.append(r"\midrule")
         for row in group.rows:
             figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_latex(mark)}}}")
-            lines.append(_latex_row([_latex(group.name or "all"), _latex(_named(row)), *figures]))
+            lines.append(_latex_row([_latex(_short(group)), _latex(_named(row)), *figures]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
@@ -80,12 +80,15 @@ def _named(row: Row) -> str:
 
 def _notes(view: ReportView) -> list[str]:
     hopeless = [
-        f"{', '.join(group.name or 'all' for group in groups)}: {NOTHING_TO_FIND}: {reason}."
-        for reason, groups in view.out_of_reach.items()
+        f"{', '.join(map(_short, groups))}: {NOTHING_TO_FIND}: {reason}." for reason, groups in view.out_of_reach.items()
     ]
     legend = view.legend.replace(BETTER, _DAGGERS[BETTER]).replace(WORSE, _DAGGERS[WORSE])
     notes = [legend, view.chance, *hopeless, NO_VERDICT, view.front_legend, view.prices]
     return [note for note in [view.counted, *notes, *view.cautions, *view.failures] if note]
+
+
+def _short(group: QueryGroup) -> str:
+    return group.name or "all"
 
 
 def _markdown(text: str) -> str:

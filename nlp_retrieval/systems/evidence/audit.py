@@ -32,9 +32,8 @@ from nlp_retrieval.systems.evidence.verdict.deciding import (
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 from nlp_retrieval.text import listed, visible, words_of
 
-# Reviews of citations, kept in the project: who accepted or rejected what, and when.
-#
-# A review belongs to a sentence, what it cites, and the version of the source's text; the last one stands.
+# Reviews of citations, kept in the project: who accepted or rejected what, and when. A review belongs to a sentence, what it
+# cites, and the version of the source's text; the last one counts.
 
 ReviewDecision = Literal["accepted", "rejected", "withdrawn"]
 """What a reviewer decided; "withdrawn" takes the decision back, so that the citation is open again."""

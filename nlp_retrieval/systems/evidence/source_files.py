@@ -68,13 +68,10 @@ def read_sources(
 def _check(where: str, source: SourceDocument) -> None:
     """Refuse a grade or date that is none; the message has both if both are wrong."""
     faults: list[str] = []
-    checks: list[tuple[Callable[[str], str], str]] = [
-        (moment_of, source.fetch_date),
-        (partial(check_grade, what="quality"), source.quality),
-    ]
-    for check, value in checks:
+    for check, value in ((moment_of, source.fetch_date), (partial(check_grade, what="quality"), source.quality)):
         try:
-            _ = value and check(value)
+            if value:
+                check(value)
         except InputError as error:
             faults.append(str(error))
     if faults:

@@ -220,9 +220,8 @@ def _says_by_denying(claim: str, sentence: str) -> bool:
 
 def _denies(text: str, word: str) -> bool:
     """Return whether a text has a negation right before a word."""
-    return (
-        re.search(rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,2}}?{re.escape(word)}\b", text, re.IGNORECASE) is not None
-    )
+    denied = rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,2}}?{re.escape(word)}\b"
+    return re.search(denied, text, re.IGNORECASE) is not None
 
 
 def _sides(text: str, word: str) -> tuple[list[str], list[str]]:
