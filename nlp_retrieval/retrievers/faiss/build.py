@@ -32,7 +32,7 @@ def build_ann_index(folder: Path, index_type: FaissIndexType) -> None:
     if index is None:
         return
     if isinstance(index_type, IVFPQ | SQ8):
-        index.train(_sample(path, shape[0], index_type))
+        index.train(_sample(path, shape, index_type))
     _make_room(index, shape[0])
     with progress(f"faiss: building {index_type.name}", shape[0]) as advance:
         for block in read_blocks(path, _AT_ONCE):
@@ -98,16 +98,17 @@ def _renumber(lists: Any, numbers: Rows) -> None:
             ids[:] = numbers[ids]
 
 
-def _sample(path: Path, n_items: int, settings: IVFPQ | SQ8) -> Vectors:
+def _sample(path: Path, shape: tuple[int, ...], settings: IVFPQ | SQ8) -> Vectors:
     """A sample of vectors for training, in the order of their rows."""
-    count = min(settings.train_size, n_items)
-    chosen = np.zeros(n_items, np.bool_)
-    chosen[np.random.default_rng(settings.seed).choice(n_items, count, replace=False)] = True
-    parts, first = [], 0
+    count = min(settings.train_size, shape[0])
+    chosen = np.zeros(shape[0], np.bool_)
+    chosen[np.random.default_rng(settings.seed).choice(shape[0], count, replace=False)] = True
+    sample, first, filled = np.empty((count, shape[1]), np.float32), 0, 0
     for block in read_blocks(path, _AT_ONCE):
-        parts.append(block[chosen[first : first + len(block)]])
-        first += len(block)
-    return np.concatenate(parts)
+        part = block[chosen[first : first + len(block)]]
+        sample[filled : filled + len(part)] = part
+        first, filled = first + len(block), filled + len(part)
+    return sample
 
 
 def _make_room(index: Any, n_items: int) -> None:
