@@ -25,7 +25,7 @@ def multiply(vectors: Vectors, query: Vectors, products: Vectors) -> None:
     """Write the inner product of each vector with each token of a query; two by four at once, to read each number rarely.
 
     Args:
-        vectors: ``[vectors, dimension]``.
+        vectors: ``[vectors, dimension]``, or wider; not cut to it, since it is contiguous rows that compile to quick loops.
         query: ``[query tokens, dimension]``.
         products: ``[vectors, query tokens]``, is written.
     """
@@ -97,7 +97,7 @@ def maxsim(
         rows: passages, each with a token.
         sums: ``[rows]``, is written.
     """
-    n_tokens, dimension = query.shape
+    n_tokens = len(query)
     vectors = np.empty((_AT_ONCE, residuals.shape[1] * table.shape[1]), np.float32)
     products = np.empty((_AT_ONCE, n_tokens), np.float32)
     best = np.empty(n_tokens, np.float32)
@@ -107,8 +107,8 @@ def maxsim(
         for first in range(offsets[rows[number]], end, _AT_ONCE):
             count = min(_AT_ONCE, end - first)
             _look_up(table.view(np.uint64), residuals[first : first + count], vectors.view(np.uint64))
-            _decode(vectors[:, :dimension], centroids, codes[first : first + count])
-            multiply(vectors[:count, :dimension], query, products)
+            _decode(vectors, centroids, codes[first : first + count])
+            multiply(vectors[:count], query, products)
             for place in range(count):
                 for token in range(n_tokens):
                     best[token] = max(best[token], products[place, token])
@@ -135,10 +135,10 @@ def _decode(vectors: Vectors, centroids: Vectors, codes: Codes) -> None:
     """Add the centroid of each token to its residual, and scale the sum to length 1."""
     for place in range(len(codes)):
         code, square = codes[place], np.float32(0)
-        for column in range(vectors.shape[1]):
+        for column in range(centroids.shape[1]):
             value = vectors[place, column] + centroids[code, column]
             vectors[place, column] = value
             square += value * value
         factor = np.float32(1) / np.sqrt(square) if square > 0 else np.float32(0)
-        for column in range(vectors.shape[1]):
+        for column in range(centroids.shape[1]):
             vectors[place, column] *= factor
