@@ -18,6 +18,7 @@ from nlp_retrieval.core.candidates import Rows, Scores, offsets_of
 from nlp_retrieval.core.queries import check_k
 from nlp_retrieval.errors import ConfigurationError, nearest
 from nlp_retrieval.evaluation.evaluator import RetrievalEvaluator
+from nlp_retrieval.evaluation.gold import Key, key_of
 from nlp_retrieval.evaluation.measures import MEASURES, Measure, measure_names
 from nlp_retrieval.evaluation.rankings import Listing, RunLists
 
@@ -118,8 +119,11 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, rel
     cut = check_k(k)
     query = lists.number_of(query_id)
     first, second = _Side(lists.listing(one), query), _Side(lists.listing(other), query)
-    gold = {item: grade for item, grade in lists.gold_of(query).items() if grade >= relevant_from}
+    judged, gold = lists.gold[query], lists.gold_of(query, relevant_from)
+    names = lists.titles if judged.by == "title" else lists.item_ids
     within = dict.fromkeys([*first.items[:cut], *second.items[:cut]])
+    documents = {item: key_of(judged, names[item] or lists.item_ids[item]) for item in gold}  # items of a title are one
+    found = {documents.get(item) for item in within}
     ordered = sorted(within, key=lambda item: min(side.ranks.get(item, cut + 1) for side in (first, second)))
     return QueryDifference(
         query_id=query_id,
@@ -132,10 +136,10 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, rel
         missed=[
             MissedGold(lists.item_ids[item], lists.titles[item], grade, first.ranks.get(item), second.ranks.get(item))
             for item, grade in gold.items()
-            if item not in within
+            if documents[item] not in found
         ],
-        one_recall=first.recall(gold, cut),
-        other_recall=second.recall(gold, cut),
+        one_recall=first.recall(documents, cut),
+        other_recall=second.recall(documents, cut),
     )
 
 
@@ -148,8 +152,9 @@ class _Side:
         self.ranks = {item: rank for rank, item in enumerate(self.items, start=1)}
         self.columns = {name: values[here] for name, values in listing.signals.items()}
 
-    def recall(self, gold: dict[int, int], k: int) -> float | None:
-        return len(gold.keys() & set(self.items[:k])) / len(gold) if gold else None
+    def recall(self, documents: dict[int, Key], k: int) -> float | None:
+        found = {documents[item] for item in self.items[:k] if item in documents}
+        return len(found) / len({*documents.values()}) if documents else None
 
     def signal(self, name: str, item: int) -> tuple[float | None, int | None, Seen]:
         """Return the value, its rank, and its presence."""
@@ -220,8 +225,7 @@ def changed_queries(
 ) -> list[ChangedQuery]:
     """Return the queries with gold, sorted by gain or loss from one configuration to another, largest first.
 
-    Gold is counted by items: of a title that several items have, each counts, unlike in a report. Equal changes are sorted by
-    the number of hits that entered the list, then in the order of the run.
+    Equal changes are sorted by the number of hits that entered the list, then in the order of the run.
     """
     cut = check_k(k)
     if measure not in MEASURES:
@@ -240,7 +244,7 @@ def changed_queries(
 def measured(
     lists: RunLists, configurations: Iterable[str], k_values: Sequence[int], relevant_from: int = 1
 ) -> dict[str, dict[str, Scores]]:
-    """Return ``[queries]`` by configuration and measure, NaN for a query without gold; gold is counted by items."""
+    """Return ``[queries]`` by configuration and measure, NaN for a query without gold."""
     listings = {name: lists.listing(name) for name in configurations}
     keys, n_queries = measure_names(k_values), len(lists.query_ids)
     figures = {name: {key: np.full(n_queries, np.nan) for key in keys} for name in listings}

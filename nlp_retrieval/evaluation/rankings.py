@@ -85,9 +85,9 @@ class RunLists:
         except ValueError:
             raise QueryError(f"the run has no query {query_id!r}; {nearest(query_id, self.query_ids)}") from None
 
-    def gold_of(self, query: int) -> dict[int, int]:
-        """Return the grades above 0 of a query's gold by position in ``item_ids``."""
-        return {item: grade for item, grade in self._judged(query) if grade > 0}
+    def gold_of(self, query: int, lowest: int = 1) -> dict[int, int]:
+        """Return the grades of a query's gold, of ``lowest`` and above, by position in ``item_ids``."""
+        return {item: grade for item, grade in self._judged(query) if grade >= lowest}
 
     def rankings(self, configuration: str) -> list[Ranking]:
         """Return the lists of a configuration as item ids and scores, one per query."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlp_retrieval import BenchmarkRun
+from nlp_retrieval import BenchmarkRun, Gold
 from nlp_retrieval.evaluation.ranking_difference import HitDifference, SignalMove, changed_queries, difference
 
 from .test_rankings import Hit, lists_of
@@ -92,6 +93,15 @@ def test_signals_move_with_hits_that_moved_and_no_others() -> None:
     assert hit(found.hits, "a").moved_by == [], "both signals rank it as before"
     assert hit(found.hits, "c").movement == "same"
     assert hit(found.hits, "c").moved_by == [], "its rank by x changed, but it did not move"
+
+
+def test_items_of_a_title_that_gold_names_are_one_document() -> None:
+    lists = lists_of({"one": [plain(["a", "b"])], "other": [plain(["c"])]}, {"q0": {"a": 1, "b": 1, "d": 1}}, 1)
+    titles = [{"a": "Whale", "b": "Whale", "c": "Fox", "d": "Whale"}[item_id] for item_id in lists.item_ids]
+    named = replace(lists, titles=titles, gold=[Gold(query_id="q0", relevance={"Whale": 1}, by="title")])
+    found, (row,) = difference(named, "one", "other", "q0", 3), changed_queries(named, "one", "other", 3)
+    assert (found.one_recall, found.other_recall) == (row.one, row.other) == (1.0, 0.0)
+    assert found.missed == []
 
 
 def test_queries_that_change_most_come_first(finished: tuple[BenchmarkRun, Path]) -> None:
