@@ -233,7 +233,7 @@ class _Benchmark:
             done = "are taken out of the gold" if settings.gold_missing == "drop" else "count as not found"
             warnings.warn(f"{self.missing.said}; they {done}", RetrievalWarning, stacklevel=4)
         if self.missing is not None and settings.gold_missing == "drop":
-            gold = without_missing(settings.gold, corpus.item_ids, corpus.titles)
+            gold = without_missing(settings.gold, corpus.item_ids, corpus.titles, settings.relevant_from)
             kept = {wanted.query_id for wanted in gold}
             self.dropped = [query.query_id for query in settings.queries if query.query_id not in kept]
             settings = settings.loaded(queries=[query for query in settings.queries if query.query_id in kept], gold=gold)
@@ -384,12 +384,8 @@ class _Benchmark:
         """Return the queries and judgements behind the figures, and those excluded."""
         settings, missing = self.settings, self.missing
         hopeless = [name for name, grades in self.qrels.items() if max(grades.values(), default=0) < settings.relevant_from]
-        ids = {
-            "without_relevant": hopeless,
-            "unjudged": settings.unjudged,
-            "unasked": settings.unasked,
-            "dropped": self.dropped,
-        }
+        ids: dict[str, Sequence[str]] = {"without_relevant": hopeless, "unjudged": settings.unjudged}
+        ids |= {"unasked": settings.unasked, "dropped": self.dropped}
         first = {what: several[0] for what, several in ids.items() if several}
         return Counted(
             queries=len(self.ids),

@@ -80,8 +80,9 @@ class Evaluation(AsTable):
     def _note(self) -> str:
         """The queries behind the means."""
         counts = f"{len(self.query_ids):,} {'query' if len(self.query_ids) == 1 else 'queries'}"
-        for count, what in ((self.empty_queries, "results"), (self.without_relevant, "a relevant document")):
-            counts += f", {count:,} of them without {what}, which score 0" if count else ""
+        relevant = "a relevant document, which score 0" if self.relevant_from == 1 else "a relevant document"
+        for count, what in ((self.empty_queries, "results, which score 0"), (self.without_relevant, relevant)):
+            counts += f", {count:,} of them without {what}" if count else ""
         for count, what in ((self.unjudged, "without judgements"), (self.unasked, "judged and not asked")):
             counts += f"; {count:,} more {what}, which do not count" if count else ""
         return counts + grades_note(self.relevant_from)

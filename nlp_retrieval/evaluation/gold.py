@@ -123,14 +123,15 @@ def missing_gold(
     return MissingGold(len(unknown), len(queries), name, message, cure, none)
 
 
-def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None) -> list[Gold]:
+def without_missing(gold: Sequence[Gold], item_ids: Sequence[str], titles: Sequence[str] | None, least: int) -> list[Gold]:
     """Return gold without the relevant documents that are not in the corpus; queries that had no others are left out."""
-    wanted = relevant_documents(gold)
+    wanted = relevant_documents(gold, least)
     places = rows_of({key for documents in wanted for key in documents}, item_ids, titles)
     kept = []
     for judged, documents in zip(gold, wanted, strict=True):
         relevance = {name: grade for name, grade in judged.relevance.items() if grade <= 0 or key_of(judged, name) in places}
-        if not documents or any(grade > 0 for grade in relevance.values()):
+        lowest = least if max(judged.relevance.values(), default=0) >= least else 1  # without one, lower grades count alone
+        if not documents or max(relevance.values(), default=0) >= lowest:
             kept.append(judged.model_copy(update={"relevance": relevance}))
     return kept
 

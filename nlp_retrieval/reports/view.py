@@ -111,8 +111,8 @@ def counting_note(report: BenchmarkReport) -> str:
     dropped, missing = (counts.missing_documents * (counts.gold_missing == "drop"), counts.missing_documents)
     parts = [
         f"Counted: {queries(counts.queries)}",
-        part(counts.without_relevant, f"{counts.without_relevant:,}", " of them without a relevant document score 0",
-             "without_relevant"),
+        part(counts.without_relevant, f"{counts.without_relevant:,}",
+             " of them without a relevant document" + " score 0" * (report.relevant_from == 1), "without_relevant"),
         f"queries without results score 0 ({listed(empty)})" if empty else "",
         part(missing - dropped, lacking, f" of {queries(counts.missing_queries)} that the corpus lacks, as not found",
              "missing_documents"),
@@ -152,12 +152,16 @@ def failure_notes(report: BenchmarkReport) -> list[str]:
 _SAY_LITTLE = frozenset("corpus queries items documents docs passages collection data dataset test dev train".split())
 
 
+def manifests_of(report: BenchmarkReport) -> list[Config]:
+    """Return the manifest of a benchmark, or those of the folders that were compared."""
+    compared = report.manifest.get("compared")
+    return list(compared.values()) if isinstance(compared, dict) else [report.manifest]
+
+
 def dataset_of(report: BenchmarkReport) -> str:
     """Return the corpus and the queries: ``"hover_dev_subset over wiki"``; ``""`` if unknown."""
-    compared = report.manifest.get("compared")
-    manifests = list(compared.values()) if isinstance(compared, dict) else [report.manifest]
     names = []
-    for manifest in manifests:
+    for manifest in manifests_of(report):
         corpus = manifest.get("corpus")
         loaders = manifest.get("query_loader"), corpus.get("loader") if isinstance(corpus, dict) else None
         names.append(" over ".join(dict.fromkeys(filter(None, map(_named, loaders)))))

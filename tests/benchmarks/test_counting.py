@@ -12,7 +12,7 @@ import pytest
 from ir_measures import R, nDCG
 from typer.testing import CliRunner
 
-from nlp_retrieval import Benchmarker, Bm25Retriever, Query, Searcher
+from nlp_retrieval import Benchmarker, Bm25Retriever, Query, Searcher, evaluate
 from nlp_retrieval.benchmarks.results import BenchmarkRun
 from nlp_retrieval.cli.app import app
 from nlp_retrieval.errors import RetrievalWarning
@@ -52,7 +52,15 @@ def test_gold_that_the_corpus_lacks(tmp_path: Path, gold_missing: str, group_by:
 
 def test_every_table_says_what_was_counted(tmp_path: Path) -> None:
     gold = {"q1": {"a": 2}, "q2": {"c": 0}, "elsewhere": {"d": 1}}
-    assert "grades from 2 are relevant, lower" in view_of(ran(tmp_path, PLAIN, gold, relevant_from=2).report).counted
+    graded = {"q1": {"a": 2}, "q2": {"c": 1}, "q3": {"gone": 2, "d": 1}}
+    kept = ran(tmp_path, PLAIN, graded, relevant_from=2, gold_missing="drop")
+    counted = view_of(kept.report).counted
+    assert counted.startswith(
+        "Counted: 2 queries; 1 of them without a relevant document (first: 'q2'); grades from 2 are relevant,"
+    )
+    assert kept.per_query["bm25"]["ndcg@2"].tolist() == [1.0, 1.0], "a lower grade counts there"
+    judged = evaluate({"q1": {"a": 1.0}, "q2": {"c": 1.0}}, graded, ["ndcg@2"], relevant_from=2, asked=["q1", "q2"])
+    assert "2 queries, 1 of them without a relevant document; 1 more judged" in repr(judged)
     run = ran(tmp_path, PLAIN, gold)
     report = write_run_files(run, tmp_path / "out")
     line = view_of(report).counted

@@ -38,8 +38,8 @@ class Block:
     texts: bool
 
 
-def explorer_block(lists: RunLists, values: Values, main: str, limit: int) -> Block | None:
-    """Return as much of the lists as fits; None if those of five queries do not."""
+def explorer_block(lists: RunLists, values: Values, main: str, limit: int, least: int) -> Block | None:
+    """Return as much of the lists as fits, with gold of ``least`` and above; None if those of five queries do not."""
     shared = [key for key in next(iter(values.values())) if all(key in values[name] for name in lists.listings)]
     main = main if main in shared else shared[0]
     keys = list(dict.fromkeys([main, *(key for key in shared if key in (f"recall@{DEPTH}", f"ndcg@{DEPTH}"))]))
@@ -47,21 +47,22 @@ def explorer_block(lists: RunLists, values: Values, main: str, limit: int) -> Bl
     every = np.arange(number)
     text = ""
     for signals, texts in ((True, True), (False, True), (False, False)):
-        if len(text := _packed(lists, values, keys, every, signals=signals, texts=texts)) <= limit:
+        if len(text := _packed(lists, values, keys, every, least, signals=signals, texts=texts)) <= limit:
             return Block(text, number, signals, texts)
     columns = np.stack([values[name][main] for name in lists.listings])
     by_change = np.argsort(-np.nan_to_num(columns.max(axis=0) - columns.min(axis=0)), kind="stable")
     while (number := min(number - 1, int(0.9 * number * limit / len(text)))) >= _FEWEST:
-        text = _packed(lists, values, keys, np.sort(by_change[:number]), signals=False, texts=True)
+        text = _packed(lists, values, keys, np.sort(by_change[:number]), least, signals=False, texts=True)
         if len(text) <= limit:
             return Block(text, number, signals=False, texts=True)
     return None
 
 
-def _packed(lists: RunLists, values: Values, keys: Sequence[str], queries: Rows, *, signals: bool, texts: bool) -> str:
+def _packed(lists: RunLists, values: Values, keys: list[str], queries: Rows, least: int, *, signals: bool, texts: bool) -> str:
     names, chosen = list(lists.listings), queries.tolist()
     columns = list(dict.fromkeys(key for listing in lists.listings.values() for key in listing.signals)) if signals else []
     places: dict[int, int] = {}
+    gold = [lists.gold_of(query, least) for query in chosen]
     content = {
         "configurations": list(map(printable, names)),
         "signals": list(map(printable, columns)),
@@ -70,7 +71,7 @@ def _packed(lists: RunLists, values: Values, keys: Sequence[str], queries: Rows,
         "groups": [printable(lists.groups[query] or "") for query in chosen],
         "measures": [Measure.parse(key).label for key in keys],
         "values": [[rounded(values[name][key][queries]) for name in names] for key in keys],
-        "gold": [{places.setdefault(item, len(places)): grade for item, grade in lists.gold_of(q).items()} for q in chosen],
+        "gold": [{places.setdefault(item, len(places)): grade for item, grade in own.items()} for own in gold],
         "lists": [[_hits(listing, query, columns, places) for listing in lists.listings.values()] for query in chosen],
     }
     ids = [lists.item_ids[item] for item in places]

@@ -26,7 +26,7 @@ from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.page.charts import over_coverage, over_cutoffs, quality_latency, quality_price
 from nlp_retrieval.reports.page.explorer import explorer_block
 from nlp_retrieval.reports.page.templating import asset, interval_text, rendered
-from nlp_retrieval.reports.view import ReportView, view_of
+from nlp_retrieval.reports.view import ReportView, manifests_of, view_of
 from nlp_retrieval.text.printing import counted, listed
 
 LIMIT = 950_000
@@ -75,7 +75,8 @@ def render_page(
     if lists is None or per_query is None or not explores:
         return rendered("page.html", **values, block=None)
     room = max(_LEAST_ROOM, LIMIT - len(rendered("page.html", **values, block=None).encode()))
-    return rendered("page.html", **values, block=explorer_block(lists, per_query, report.main_measure, room))
+    block = explorer_block(lists, per_query, report.main_measure, room, report.relevant_from)
+    return rendered("page.html", **values, block=block)
 
 
 def write_page(
@@ -98,7 +99,7 @@ def _answers(view: ReportView) -> list[tuple[str, str, list[str]]]:
     better = [result for result in ranked if result.name in tests and verdict(tests[result.name]) == "better"]
     best, rows = (better or ranked)[0], {row.result.name: row for row in view.groups[0].rows}
     cells, label = rows[best.name].cells, Measure.parse(main).label
-    tied = tied_with_best(report) if best is ranked[0] else []
+    tied = [name for name in tied_with_best(report) if not (better and name == report.baseline)] if best is ranked[0] else []
     among = f"{counted(len(tied), 'other')} not distinguishable" if tied else ""
     answers = [("Which is best?", best.name, [f"{label}: {cells[main].text}", among])]
     test, over = tests.get(best.name), f"over {report.baseline}"
@@ -135,15 +136,17 @@ def _facts(view: ReportView) -> list[str]:
     """Return the basis of the figures, in a few words each."""
     report, manifest = view.report, view.report.manifest
     sizes = sorted({corpus.items for corpus in view.corpora.values() if corpus is not None})
-    items = f"{counted(report.n_items, 'item')} in the corpus"
+    items = counted(report.n_items, "item")
+    items += " in the corpus" if sizes or "compared" not in manifest else " in the lists and judgements"
     facts = [
         counted(len(report.configurations), "configuration"),
         counted(report.query_counts.get("", 0), "query", "queries"),
         items if len(sizes) < 2 else f"{listed([f'{size:,}' for size in sizes])} items in different corpora",
         f"{'cutoff' if len(report.k_values) == 1 else 'cutoffs'} {listed([str(k) for k in report.k_values])}",
     ]
-    if isinstance(depth := manifest.get("depth"), int):
-        facts.append(f"the first {depth:,} hits of each query")
+    depths = [each.get("depth") for each in manifests_of(report)]  # none of run files
+    if depths and all(isinstance(depth, int) and depth == manifest.get("depth") for depth in depths):
+        facts.append(f"the first {depths[0]:,} hits of each query")
     if isinstance(k := (manifest.get("latency") or {}).get("k"), int):
         facts.append(f"latency of searches for {k:,}")
     finished = str(manifest.get("finished", ""))

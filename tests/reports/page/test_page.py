@@ -7,8 +7,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from nlp_retrieval import Bm25Retriever, OverlapReranker
+from nlp_retrieval.benchmarks.cost import amount
 from nlp_retrieval.benchmarks.results import BenchmarkReport
-from nlp_retrieval.reports.figures import amount
 from nlp_retrieval.reports.page.page import render_page
 from reports.report_data import configuration, report_of, usual_report
 
@@ -75,6 +75,11 @@ def test_the_page_is_well_formed_and_says_what_was_compared() -> None:
     facts = page.texts("li")
     assert facts[:4] == ["3 configurations", "1,200 queries", "32,000 items in the corpus", "cutoffs 5, 10 and 21"]
     assert "2026-11-21" in facts
+    of_files = replace(usual_report(), manifest={"compared": {}, "depth": 3})
+    assert Page(render_page(of_files)).texts("li")[2:4] == ["32,000 items in the lists and judgements", "cutoffs 5, 10 and 21"]
+    for depths, said in (([3, 3], True), ([3, 9], False), ([], False)):
+        compared = {"depth": 3, "compared": {str(number): {"depth": depth} for number, depth in enumerate(depths)}}
+        assert ("the first 3 hits of each query" in render_page(replace(usual_report(), manifest=compared))) == said
     identifiers = [a["id"] for _, a in page.elements if "id" in a]
     assert len(identifiers) == len(set(identifiers))
     referred = {name for _, a in page.elements for name in (a.get("aria-labelledby") or "").split()}
