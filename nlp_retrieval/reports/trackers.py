@@ -80,15 +80,15 @@ def runs_of(report: BenchmarkReport | ReportView) -> list[LoggedRun]:
         corpus = view.corpora[result.name]
         about = {} if corpus is None else {"corpus": corpus.fingerprint, "items": corpus.items}
         config, figures = shared | about | flat_config(result.config), _figures(rows[result.name], view)
-        words, curves = {"fingerprint": result.fingerprint}, _curves(rows[result.name])
+        words, curves = {"fingerprint": result.fingerprint}, _curves(rows[result.name], figures)
         runs.append(LoggedRun(result.name, config, figures, words, curves, _queries(view, result.name)))
     failed = [
         LoggedRun(each.name, shared | flat_config(each.config), words={"failed": each.reason, "error": each.error}, failed=True)
         for each in report.failed
     ]
     words = {"headline": sentence} if (sentence := headline(report)) else {}
-    files = _there(report.files, _FILES)
-    return [*runs, *failed, LoggedRun(SUMMARY, shared, {}, words, table=("comparison", _comparison(runs)), files=files)]
+    table = "comparison", _comparison(runs, tuple(f"{group.name}/" for group in view.groups[1:]))
+    return [*runs, *failed, LoggedRun(SUMMARY, shared, {}, words, table=table, files=_there(report.files, _FILES))]
 
 
 def flat_config(config: Config) -> Config:
@@ -144,13 +144,14 @@ def _figures(row: Row, view: ReportView) -> dict[str, float]:
     return figures
 
 
-def _curves(row: Row) -> dict[str, dict[int, float]]:
+def _curves(row: Row, figures: Mapping[str, float]) -> dict[str, dict[int, float]]:
     curves: dict[str, dict[int, float]] = {}
     for group, measures in {"": row.result.measures, **row.result.groups}.items():
         for key, value in measures.items():
             if (measure := Measure.parse(key)).cutoff is not None:
                 curves.setdefault(f"{group}/{measure.family}".lstrip("/"), {})[measure.cutoff] = value
-    return {name: curve for name, curve in curves.items() if len(curve) > 1}
+    # a figure without a cutoff has the name of its family, and MLflow would show the last point of a curve for it
+    return {f"{name}@k" if name in figures else name: curve for name, curve in curves.items() if len(curve) > 1}
 
 
 def _queries(view: ReportView, name: str) -> tuple[str, Table] | None:
@@ -165,17 +166,15 @@ def _queries(view: ReportView, name: str) -> tuple[str, Table] | None:
     return "queries", (["query_id", "query", "group", *measures], rows)
 
 
-def _comparison(runs: Sequence[LoggedRun]) -> Table:
+def _comparison(runs: Sequence[LoggedRun], of_groups: tuple[str, ...]) -> Table:
     """The configurations with their parts, the settings in which they differ, and their figures over all queries."""
     keys = dict.fromkeys(key for run in runs for key in (*_PARTS, *run.config))
     differ = [key for key in keys if len({str(run.config.get(key)) for run in runs}) > 1]
     made_of = [key for key in keys if key in differ or (key in _PARTS and any(key in run.config for run in runs))]
-    figures = list(dict.fromkeys(key for run in runs for key in run.figures if "=" not in key))
+    figures = list(dict.fromkeys(key for run in runs for key in run.figures if not key.startswith(of_groups)))
     settings = [_of_one_type([run.config.get(key) for run in runs]) for key in made_of]
-    rows = [
-        [run.name, *own, *map(run.figures.get, figures)] for run, own in zip(runs, zip(*settings, strict=True), strict=True)
-    ]
-    return ["configuration", *made_of, *figures], rows
+    columns = [[run.name for run in runs], *settings, *([run.figures.get(key) for run in runs] for key in figures)]
+    return ["configuration", *made_of, *figures], list(map(list, zip(*columns, strict=True)))
 
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,8 @@ from nlp_retrieval import (
     Searcher,
     SentenceTransformerEncoder,
 )
-from nlp_retrieval.reports.trackers import LoggedRun, _comparison, flat_config
+from nlp_retrieval.reports.trackers import LoggedRun, _comparison, flat_config, runs_of
+from reports.report_data import configuration, report_of
 
 LEXICAL = Bm25Retriever()
 GRAPH = LinkGraphRetriever(seeds=[LEXICAL])
@@ -67,7 +68,17 @@ def test_parts_are_columns_and_every_value_is_plain() -> None:
 def test_a_column_of_the_comparison_is_of_one_type() -> None:
     """W&B refuses a table with a column of numbers and texts."""
     searchers = [Searcher([LEXICAL], depth=depth) for depth in (None, 10, "all")]
-    runs = [LoggedRun(str(each.depth), flat_config(each.config), {"mrr@5": 0.5}) for each in searchers]
-    columns, rows = _comparison(runs)
+    figures = {"mrr@5": 0.5, "rbp(p=0.8)@5": 0.4, "hops=2/rbp(p=0.8)@5": 0.3}
+    runs = [LoggedRun(str(each.depth), flat_config(each.config), figures) for each in searchers]
+    columns, rows = _comparison(runs, ("hops=2/",))
     assert [row[columns.index("depth")] for row in rows] == [None, "10", "all"]
-    assert [row[columns.index("mrr@5")] for row in rows] == [0.5] * 3
+    assert [row[-2:] for row in rows] == [[0.5, 0.4]] * 3
+    assert columns[-2:] == ["mrr@5", "rbp(p=0.8)@5"]
+    assert _comparison([LoggedRun("alone", {})], ()) == (["configuration"], [["alone"]])
+
+
+def test_a_curve_and_a_figure_have_different_names() -> None:
+    measures = {"map": 0.3, "map@5": 0.1, "map@10": 0.2}
+    alone, _ = runs_of(report_of(configuration("alone", measures, {"hops=2": measures})))
+    assert (alone.figures["map"], alone.figures["hops=2/map"]) == (0.3, 0.3)
+    assert alone.curves == {"map@k": {5: 0.1, 10: 0.2}, "hops=2/map@k": {5: 0.1, 10: 0.2}}
