@@ -78,6 +78,13 @@ class Cost:
     latency_high_ms: float | None = None
 
 
+def amount(value: float) -> str:
+    """Return a cost with about three digits: 0.52, 3.10, 24.6, 1,250."""
+    if value < 0.005 and value > 0:
+        return "<0.01"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+
+
 # Prices of language models. An unknown price is None and never 0: a model without a price, or one whose server does not report
 # its tokens, makes the price of the whole configuration unknown.
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from nlp_retrieval.benchmarks.cost import Cost, Prices, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import Cost, Prices, amount, price_per_1000_queries
 from nlp_retrieval.core.candidates import Mask, Scores
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.queries import synthetic_note
@@ -204,13 +204,13 @@ class BenchmarkReport:
             [
                 result.name + (" (baseline)" if result.name == self.baseline else ""),
                 *(_figure(result, str(measure), verdicts.get((result.name, str(measure)), "")) for measure in shown),
-                "" if result.cost is None else f"{result.cost.latency_ms:.3g}",
-                "" if result.cost is None else f"{result.cost.index_bytes / 1e6:.3g}",
+                "" if result.cost is None else amount(result.cost.latency_ms),
+                "" if result.cost is None else amount(result.cost.index_bytes / 1e6),
             ]
             for result in self.configurations
         ]
-        marks = "[interval]; ▲ better, ▼ worse than the baseline by the corrected test. report.table() has all figures."
-        marks = " ".join(filter(None, [self.synthetic_note, marks]))
+        tested = " ▲ better, ▼ worse than the baseline by the corrected test." if verdicts else ""
+        marks = f"{self.synthetic_note} [interval].{tested} report.table() has all figures.".lstrip()
         return ["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks
 
 

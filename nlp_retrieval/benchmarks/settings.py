@@ -391,9 +391,7 @@ class BenchmarkSettings:
 
 
 def _as_plain(value: Any) -> Any:
-    if isinstance(value, Component | Prices):
-        return value.config
-    return to_plain(value)
+    return value.config if isinstance(value, Component | Prices) else to_plain(value)
 
 
 WandbMode = Literal["online", "offline"]

@@ -74,9 +74,8 @@ def timed(searcher: BaseSearcher, sample: Asked, warm_up: Asked, store: StageSto
         return Timing(entry.arrays["seconds"], by_stage, CallCounts(**entry.about["calls"]))
     timing = _timed(searcher, sample, warm_up)
     stages = {f"{_STAGE}{name}": seconds for name, seconds in timing.by_stage.items()}
-    about = {"calls": asdict(timing.calls)}
     put = store.hold if timing.calls.degraded else store.keep  # an endpoint that is down answers fast
-    put("latency", key, Entry(about, {"seconds": timing.seconds} | stages))
+    put("latency", key, Entry({"calls": asdict(timing.calls)}, {"seconds": timing.seconds} | stages))
     return timing
 
 

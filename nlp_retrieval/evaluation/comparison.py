@@ -26,6 +26,7 @@ from nlp_retrieval.evaluation.resampling import (
     holm,
     refined_test,
 )
+from nlp_retrieval.text.printing import counted
 
 RESAMPLES = 10_000
 MOST_RESAMPLES = 10_000_000
@@ -325,11 +326,8 @@ class Pairwise:
 
     def both_ways(self) -> Mapping[tuple[str, str], Comparison]:
         """Return the comparisons by system and compared system, each pair in both orders."""
-        comparisons = {}
-        for comparison in self.comparisons:
-            comparisons[comparison.system, comparison.baseline] = comparison
-            comparisons[comparison.baseline, comparison.system] = turned(comparison)
-        return comparisons
+        both = [*self.comparisons, *map(turned, self.comparisons)]
+        return {(comparison.system, comparison.baseline): comparison for comparison in both}
 
 
 def compare_pairs(
@@ -390,24 +388,21 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
     return "better" if comparison.difference > 0 else "worse"
 
 
-_ONE = {"queries": "query", "families of queries": "family of queries"}
-
-
 def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False) -> str:
     """Return why the test could not have found any difference significant, however clear; an empty string if it could."""
     many = comparison.comparisons
-    unit = "queries" if comparison.families == comparison.queries else "families of queries"
+    unit = ("query", "queries") if comparison.families == comparison.queries else ("family of queries", "families of queries")
     least = 2.0 ** (1 - comparison.families)
     if comparison.differing == 0 and comparison.wins:
         return "their differences add up to 0 in every family of queries"
     if comparison.differing == 0:
-        return f"the two are equal in all {unit}"
+        return f"the two are equal in all {unit[1]}"
     if least * many > alpha:
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
-        few = f"{comparison.families} {unit} are" if comparison.families > 1 else f"1 {_ONE[unit]} is"
+        few = f"{counted(comparison.families, *unit)} {'is' if comparison.families == 1 else 'are'}"
         return f"{few} too few: no p-value can be below {least:.3g}, and {needed}"
     if comparison.exact and comparison.least_p > alpha:
-        differing = f"{comparison.differing} {_ONE[unit] if comparison.differing == 1 else unit}"
+        differing = counted(comparison.differing, *unit)
         which = f"no two differ in more than {differing}" if of_many else f"the two differ in {differing} only"
         return f"{which}, where p cannot be below {comparison.least_p:.3g}"
     if many / (comparison.resamples + 1) > alpha:
@@ -432,7 +427,7 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
         text += f" corrected for {comparison.comparisons} comparisons"
     if comparison.effect_size is not None:
         text += f", d_z = {comparison.effect_size:z.2f}"
-    text += f"; {comparison.wins} {'query' if comparison.wins == 1 else 'queries'} won, {comparison.ties} tied, "
+    text += f"; {counted(comparison.wins, 'query', 'queries')} won, {comparison.ties} tied, "
     text += f"{comparison.losses} lost"
     reason = limits(comparison, alpha) if outcome == "not distinguishable" else ""
     return f"{text} ({reason})." if reason else f"{text}."

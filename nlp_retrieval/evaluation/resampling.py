@@ -170,7 +170,6 @@ _WEIGHTS_AT_ONCE = 2**20
 _BITS = 51  # of the largest sum; float64 holds whole numbers up to 53
 _PER_ONE = 2**10  # a weight is a whole number of these parts of the mean weight
 _WEIGHT_BITS = 15  # of a weight: an exponential number drawn in 32 bits is below 2**5
-_ROUNDING = 2.0**-40
 
 
 def family_numbers(families: Sequence[str | None]) -> NDArray[np.int64]:
@@ -257,7 +256,7 @@ def bootstrap_intervals(
 
 def _check_bounds(values: Scores, lowest: Scores, highest: Scores) -> None:
     """Raise an error for values outside the bounds by more than rounding."""
-    slack = _ROUNDING * (highest - lowest)
+    slack = ROUNDING * (highest - lowest)
     outside = (values < (lowest - slack)[:, None]) | (values > (highest + slack)[:, None])
     if outside.any():
         row, query = np.argwhere(outside)[0].tolist()

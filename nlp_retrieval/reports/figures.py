@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, price_per_1000_queries
+from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, amount, price_per_1000_queries
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
 from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import holm
+from nlp_retrieval.text.printing import counted
 
 COST = "cost"
 ABSENT = "\N{EN DASH}"
@@ -122,13 +123,6 @@ def cost_columns(report: BenchmarkReport) -> list[Column]:
     return [*COST_COLUMNS, *of_models, *(ANSWER_COLUMNS if answered else [])]
 
 
-def amount(value: float) -> str:
-    """Return a cost with about three digits: 0.52, 3.10, 24.6, 1,250."""
-    if value < 0.005 and value > 0:
-        return "<0.01"
-    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
-
-
 def price_text(value: float) -> str:
     """Return a price with about two digits if it is small: 0.0042, 0.15, 3.10."""
     if not value or value >= 0.1:
@@ -222,10 +216,9 @@ def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]
 
 def unit(comparison: Comparison) -> str:
     """Return the test's independent units, with their number: ``"1,000 queries"``, ``"812 families of queries"``."""
-    alone = comparison.families == 1
     if comparison.families == comparison.queries:
-        return f"{comparison.families:,} {'query' if alone else 'queries'}"
-    return f"{comparison.families:,} {'family' if alone else 'families'} of queries"
+        return counted(comparison.families, "query", "queries")
+    return counted(comparison.families, "family of queries", "families of queries")
 
 
 def legend(report: BenchmarkReport) -> str:

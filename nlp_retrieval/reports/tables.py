@@ -19,6 +19,7 @@ _LATEX = {
     BETTER: r"$^{\dagger}$", WORSE: r"$^{\ddagger}$", "\N{DAGGER}": r"$^{\dagger}$", "\N{DOUBLE DAGGER}": r"$^{\ddagger}$",
     MARK: r"$^{\diamond}$",
 }  # fmt: skip
+Writer = Callable[[str], str]
 _DAGGERS = {BETTER: "\N{DAGGER}", WORSE: "\N{DOUBLE DAGGER}"}
 
 
@@ -29,7 +30,7 @@ def markdown_table(report: BenchmarkReport | ReportView) -> str:
     lines = [_markdown_row(map(_markdown, heads)), _markdown_row(["---", "---", *["---:"] * len(view.summary)])]
     for group in view.groups:
         for row in group.rows:
-            figures = _figures(row, view, lambda text: f"**{text}**", lambda mark: mark)
+            figures = _figures(row, view, str, lambda text: f"**{text}**", lambda mark: mark)
             lines.append(_markdown_row([_markdown(_short(group)), _markdown(_named(row)), *figures]))
     return "\n".join([*lines, "", _markdown(" ".join(_notes(view))), ""])
 
@@ -40,9 +41,8 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     families = [(family, len([*columns])) for family, columns in groupby(view.summary, lambda column: column.family)]
     spans = [rf"\multicolumn{{{number}}}{{c}}{{{_latex(family_label(family))}}}" for family, number in families]
     meanings = {BETTER: "better", WORSE: "worse"}
-    used = [mark for mark in meanings if mark in view.legend]
-    marks = ", ".join(f"{_latex(mark)} {meanings[mark]}" for mark in used)
-    said = f"; {marks} than {_latex(view.report.baseline)} by the corrected test" if used else ""
+    marks = ", ".join(f"{_latex(mark)} {meaning}" for mark, meaning in meanings.items() if mark in view.legend)
+    said = f"; {marks} than {_latex(view.report.baseline)} by the corrected test" if marks else ""
     queries = counted(view.report.query_counts.get("", 0), "query", "queries")
     lines = [
         r"% needs \usepackage{booktabs}",
@@ -59,17 +59,17 @@ def latex_table(report: BenchmarkReport | ReportView) -> str:
     for group in view.groups:
         lines.append(r"\midrule")
         for row in group.rows:
-            figures = _figures(row, view, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_latex(mark)}}}")
+            figures = _figures(row, view, _latex, lambda text: rf"\textbf{{{text}}}", lambda mark: rf"\rlap{{{_latex(mark)}}}")
             lines.append(_latex_row([_latex(_short(group)), _latex(_named(row)), *figures]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _figures(row: Row, view: ReportView, bold: Callable[[str], str], marked: Callable[[str], str]) -> list[str]:
+def _figures(row: Row, view: ReportView, plain: Writer, bold: Writer, marked: Writer) -> list[str]:
     """The figures of a configuration, with their marks; cost is measured over all queries, and shown there."""
     figures = []
     for cell in (row.cells[column.key] for column in view.summary):
         mark = MARK if cell.on_front else _DAGGERS.get(mark_of(cell.comparison), "")
-        text = bold(cell.text) if cell.best else cell.text
+        text = bold(plain(cell.text)) if cell.best else plain(cell.text)
         figures.append("" if cell.repeated else text + (marked(mark) if mark else ""))
     return figures
 

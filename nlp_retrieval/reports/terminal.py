@@ -322,7 +322,7 @@ class SummaryTable:
             untested = "; differences are not tested for significance"
         said += [f"{MARK} Pareto front"] * any(cell.on_front for cell in cells)
         yield ", ".join(said) + untested
-        yield from _left_out(len(view.summary) - sum(not group for _, group in shown))
+        yield from _left_out(len(self._columns()) - len(shown))
 
     def _warnings(self) -> Iterator[str]:
         """Whatever a reader of the figures must know."""

@@ -22,6 +22,9 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(width: int) -> 
     assert "…" not in text
     largest = f"{report.configurations[2].measures['recall@21']:.3f}"
     assert largest in text
+    (row,) = (line for line in text.partition("configuration")[2].splitlines() if line.startswith("hybrid "))
+    left_out = re.search(r"(\d+) columns? left out", text)
+    assert len(figures(row)) + int(left_out[1] if left_out else 0) == 11, "those of groups are columns too"
     whole = {f"{v:.3f}" for r in report.configurations for m in (r.measures, *r.groups.values()) for v in m.values()}
     table = text.partition("configuration")[2]
     assert {figure for figure in figures(table) if re.fullmatch(r"0\.\d+", figure)} <= whole

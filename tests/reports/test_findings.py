@@ -10,6 +10,7 @@ import numpy as np
 from nlp_retrieval.benchmarks.results import BenchmarkReport
 from nlp_retrieval.evaluation.comparison import compare, compare_by_group, compare_pairs
 from nlp_retrieval.reports.findings import headline, tied_with_best
+from nlp_retrieval.reports.page.page import render_page
 
 from .report_data import configuration, cost_like, report_of, usual_report
 
@@ -108,3 +109,14 @@ def test_those_tied_with_the_best_are_those_that_the_pairwise_test_does_not_tell
     report = report_on(bm25=LOW, dense=HIGH, same=HIGH)
     assert tied_with_best(report) == ["same"]
     assert tied_with_best(replace(report, pairwise=None)) == []
+    beaten = report_on(bm25=[0.0] * 7, **{name: [1.0] * 7 for name in ("one", "two", "three")})
+    assert headline(beaten).startswith("one beats bm25: ")
+    assert tied_with_best(beaten) == ["two", "three", "bm25"]
+    assert "2 others not distinguishable" in render_page(beaten), "the test of all pairs does not deny what the other found"
+
+
+def test_a_printed_report_has_plain_numbers_and_explains_the_marks_that_it_can_have() -> None:
+    slow = report_on([1234.5, 2.9], bm25=LOW, dense=HIGH)
+    assert ("1,234" in str(slow), "2.90" in str(slow), "e+" in str(slow)) == (True, True, False)
+    assert "▲ better, ▼ worse" in str(slow)
+    assert "▲" not in str(report_on(bm25=LOW))

@@ -17,6 +17,7 @@ from pathlib import Path
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nlp_retrieval.benchmarks.cost import amount
 from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.search.expressions import NAMESPACE, drawing
 from nlp_retrieval.evaluation.comparison import LEVEL, Comparison, limits, verdict
@@ -28,7 +29,6 @@ from nlp_retrieval.reports.figures import (
     NOTHING_TO_FIND,
     WORSE,
     Column,
-    amount,
     family_label,
     mark_of,
     p_text,

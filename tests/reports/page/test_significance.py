@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from nlp_retrieval.evaluation.comparison import compare, verdict
 from nlp_retrieval.reports.figures import by_figure, mark_of
 from nlp_retrieval.reports.page.page import render_page
 from nlp_retrieval.reports.tables import latex_table, markdown_table
-from reports.report_data import compared_report, printed, usual_report
+from reports.report_data import compared_report, cost_like, printed, usual_report
 
 from .test_page import Page
 
@@ -99,7 +100,9 @@ def test_the_markdown_table_reads_back() -> None:
 def test_the_latex_table_reads_back() -> None:
     names = ("bm25", "100% & {x}", "broken_one", "same")
     report = compared_report(names=names)
-    source = latex_table(report)
+    fast = replace(report.configurations[3], cost=cost_like(0.001))
+    source = latex_table(replace(report, configurations=[*report.configurations[:3], fast]))
+    assert (r"\textless{}0.01" in source, "& <0.01" in source) == (True, False)
     body = source.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
     lines = [line for line in body.splitlines() if line.endswith(r"\\")]
     columns = re.search(r"\\begin\{tabular\}\{(l+r+)\}", source)
