@@ -179,8 +179,7 @@ def corpora_of(report: BenchmarkReport) -> dict[str, RunCorpus | None]:
 def corpora_record(corpora: Mapping[str, RunCorpus | None]) -> Config:
     """Return the corpora of compared runs for their manifest; a common one also as ``corpus``."""
     each = {name: None if corpus is None else asdict(corpus) for name, corpus in corpora.items()}
-    first = next(iter(corpora.values()), None)
-    common = first is not None and set(corpora.values()) == {first}
+    common = len(set(corpora.values())) == 1 and None not in corpora.values()
     return {"corpora": each} | ({"corpus": next(iter(each.values()))} if common else {})
 
 
@@ -246,12 +245,13 @@ def cautions_of(saved: Sequence[SavedRun]) -> list[str]:
                 f"Families, by which differences are tested, are other ones in {other.folder} than in {first.folder} for "
                 f"{len(changed):,} of {len(ours):,} queries (the first: {changed[0]!r}); those of {first.folder} are taken."
             )
-        if one.manifest.get("filters") != two.manifest.get("filters"):
-            cautions.append(f"{both} were searched with different filters, and a difference may be one of these.")
-        if one.manifest.get("ignore_identical_ids") != two.manifest.get("ignore_identical_ids"):
-            cautions.append(f"Only one of {both} leaves out hits with the id of their query.")
-        if depth_of(one) != depth_of(two):
-            cautions.append(f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}.")
+        said = {
+            "filters": f"{both} were searched with different filters, and a difference may be one of these.",
+            "ignore_identical_ids": f"Only one of {both} leaves out hits with the id of their query.",
+            "depth": f"{both} were searched to depths of {depth_of(one)} and {depth_of(two)}.",
+            "relevant_from": f"{both} took grades from {one.relevant_from} and {two.relevant_from} on as relevant.",
+        }
+        cautions += [text for setting, text in said.items() if one.manifest.get(setting) != two.manifest.get(setting)]
     return list(dict.fromkeys(cautions))
 
 

@@ -61,6 +61,9 @@ def test_a_run_keeps_its_measures_and_the_grade_from_which_a_document_counts(tmp
     for result, folder in zip(report.configurations, folders, strict=True):
         assert result.measures == pytest.approx(read_run_folder(folder).report.configurations[0].measures)
     assert report.manifest["relevant_from"] == 2
+    lower = folder_of(tmp_path / "lower", tmp_path / "index", "dense", **chosen | {"relevant_from": 1})
+    said = f"{folders[0]} and {lower} took grades from 2 and 1 on as relevant."
+    assert said in read_sources([str(folders[0]), str(lower)]).cautions
     assert "RBP 0.8@5" in str(report)
     both = report.configurations[0].name, report.configurations[1].name
     recalls = {row.query_id: row.one for row in changed_queries(sources.lists, *both, 5, relevant_from=2)}
