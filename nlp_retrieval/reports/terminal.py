@@ -309,14 +309,13 @@ class SummaryTable:
 
     def _notes(self, shown: Sequence[_Shown]) -> Iterator[str]:
         """What the marks mean, and what is not shown."""
-        view = self.view
-        cells = [
-            row.cells[column.key] for column, of in shown for group in view.groups if group.name == of for row in group.rows
-        ]
+        view, rows_of = self.view, {group.name: group.rows for group in self.view.groups}
+        cells = [row.cells[column.key] for column, group in shown for row in rows_of[group]]
         verdicts, said, untested = {cell.verdict for cell in cells}, ["* baseline"], ""
         if view.comparisons:
             said += [f"{BETTER} better"] * ("better" in verdicts) + [f"{WORSE} worse"] * ("worse" in verdicts)
-            said[1:] = said[1:] or ["nothing significant"]
+            others = " in these columns" if BETTER in view.legend or WORSE in view.legend else ""
+            said[1:] = said[1:] or [f"nothing significant{others}"]
             said[-1] += f" (corrected p < {ALPHA:g})".replace("0.", ".")
         elif len(view.report.configurations) > 1:
             untested = "; differences are not tested for significance"

@@ -12,7 +12,7 @@ from nlp_retrieval.evaluation.comparison import compare, compare_by_group, compa
 from nlp_retrieval.reports.findings import headline, tied_with_best
 from nlp_retrieval.reports.page.page import render_page
 
-from .report_data import configuration, cost_like, report_of, usual_report
+from .report_data import configuration, cost_like, printed, report_of, usual_report
 
 KEY, LABEL = "recall@10", "Recall@10"
 
@@ -120,3 +120,5 @@ def test_a_printed_report_has_plain_numbers_and_explains_the_marks_that_it_can_h
     assert ("1,234" in str(slow), "2.90" in str(slow), "e+" in str(slow)) == (True, True, False)
     assert "▲ better, ▼ worse" in str(slow)
     assert "▲" not in str(report_on(bm25=LOW))
+    of_another = [replace(test, measure="precision@10") for test in slow.comparisons[""]]
+    assert "nothing significant in these columns" in printed(replace(slow, comparisons={"": of_another}))
