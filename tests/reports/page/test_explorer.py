@@ -55,8 +55,9 @@ def test_the_data_holds_the_first_ten_hits_of_every_list_with_their_signals_text
     for query, gold in enumerate(data["gold"]):
         assert {data["ids"][int(item)]: grade for item, grade in gold.items()} == lists.qrels()[lists.query_ids[query]]
     report = replace(ran.report, manifest=ran.report.manifest | {"relevant_from": 2})
-    graded = data_of(render_page(report, lists, ran.per_query))["gold"]
-    assert graded == [{item: grade for item, grade in gold.items() if grade > 1} for gold in data["gold"]]
+    graded = data_of(render_page(report, lists, ran.per_query))
+    for relevant, grades in zip(graded["gold"], lists.qrels().values(), strict=True):
+        assert {graded["ids"][int(item)] for item in relevant} == {item for item, grade in grades.items() if grade > 1}
     assert data["passages"] == [lists.passages[item_id][:LONGEST] for item_id in data["ids"]]
     assert (data["measures"], data["texts"], data["groups"]) == (["nDCG@10", "Recall@10"], lists.texts, lists.groups)
 
