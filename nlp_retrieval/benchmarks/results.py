@@ -209,8 +209,8 @@ class BenchmarkReport:
             ]
             for result in self.configurations
         ]
-        tested = " ▲ better, ▼ worse than the baseline by the corrected test." if verdicts else ""
-        marks = f"{self.synthetic_note} [interval].{tested} report.table() has all figures.".lstrip()
+        tested = "; ▲ better, ▼ worse than the baseline by the corrected test" if verdicts else ""
+        marks = f"{self.synthetic_note} [interval]{tested}. report.table() has all figures.".lstrip()
         return ["", *(measure.label for measure in shown), "median ms", "index MB"], rows, marks
 
 
