@@ -66,7 +66,7 @@ class BaseEncoder(_Encoder):
             return None
         if not isinstance(getattr(value, "dimension", None), int):
             return None
-        return component_of_object(value, lambda: _object_encoder(value))
+        return component_of_object(cls.kind, value, lambda: _object_encoder(value))
 
 
 class ObjectEncoder(BaseEncoder):

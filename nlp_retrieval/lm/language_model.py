@@ -126,7 +126,7 @@ class LanguageModel(Component):
             return None
         name = f"{_CLIENT}/{type(value).__name__}-{uuid4().hex[:12]}"
         calls_at_once = 8 if is_dspy else 1  # a dspy.LM is safe to call from several threads
-        return component_of_object(value, lambda: _client_model(value, name, calls_at_once))
+        return component_of_object(cls.kind, value, lambda: _client_model(value, name, calls_at_once))
 
     @property
     def counts(self) -> CallCounts:

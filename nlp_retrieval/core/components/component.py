@@ -15,8 +15,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from os import fspath
 from pathlib import Path
-from types import CodeType, FunctionType, UnionType
+from types import CodeType, FunctionType, NoneType, UnionType
 from typing import Any, ClassVar, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -362,29 +363,60 @@ def _adapter(init: Callable[..., None], parameter: str) -> TypeAdapter[Any]:
 
 def component_for(cls: type[Component], parameter: str, value: Any) -> Any:
     """Return the component that a value stands for where a parameter takes components of its kind; else the value."""
+    if isinstance(value, list):
+        return [component_for(cls, parameter, part) for part in value]
     if value is None or isinstance(value, Component | str | int | float | Mapping | Sequence | Path):
         return value
     hint = hints_of(cls.__init__).get(parameter)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    wanted = (option for option in options if isinstance(option, type) and issubclass(option, Component))
-    made = (option.of_value(value) for option in wanted)
+    made = (option.of_value(value) for option in options if isinstance(option, type) and issubclass(option, Component))
     return next((component for component in made if component is not None), value)
 
 
 ComponentT = TypeVar("ComponentT", bound=Component)
 
-_of_objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""The component of each object in use, by the object's id: a component holds its object, so no other has that id."""
+_of_objects: WeakValueDictionary[tuple[str, int], Any] = WeakValueDictionary()
+"""The component of each object in use, by its kind and the object's id: a component holds its object, so no other has that."""
 _of_objects_lock = Lock()
 
 
-def component_of_object(value: object, make: Callable[[], ComponentT]) -> ComponentT:
-    """Return the component that stands for an object of a program; there is one for each, made at first."""
+def component_of_object(kind: str, value: object, make: Callable[[], ComponentT]) -> ComponentT:
+    """Return the component of a kind that stands for an object of a program; there is one for each, made at first."""
     with _of_objects_lock:
-        known: ComponentT | None = _of_objects.get(id(value))
+        known: ComponentT | None = _of_objects.get((kind, id(value)))
         if known is None:
-            _of_objects[id(value)] = known = make()
+            _of_objects[kind, id(value)] = known = make()
         return known
+
+
+class OfFunction(Component):
+    """A function where a processor or a reranker is expected; no file can hold it."""
+
+    name = "function"
+    only_in_memory = True
+    takes: ClassVar[tuple[str, ...]]
+    function: Callable[..., Any]
+
+    def __init__(self, function: str) -> None:
+        del function
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"function": self.function}
+
+    @classmethod
+    def of(cls, value: object) -> Self | None:
+        """Return the component of a function; None for anything else, ConfigurationError if it takes other arguments."""
+        if not callable(value) or isinstance(value, type | Component):
+            return None
+        try:
+            with suppress(ValueError):  # a built-in function may have no signature
+                inspect.signature(value).bind(*cls.takes)
+        except TypeError as error:
+            raise ConfigurationError(f"a function as a {cls.kind[:-1]} gets {' and '.join(cls.takes)} ({error})") from None
+        named = f"{getattr(value, '__qualname__', type(value).__name__)} {uuid4().hex[:12]}"
+        made = component_of_object(cls.kind, value, lambda: cls(named))
+        made.function = value
+        return made
 
 
 def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
@@ -395,6 +427,8 @@ def check_parameter(cls: type[Component], parameter: str, value: Any) -> Any:
     except ValidationError as error:
         problems = error.errors(include_url=False)  # of a union, one for each of its types
         first, *others = dict.fromkeys(_MEANT.get(each["type"], _MEANT.get(each["msg"], each["msg"])) for each in problems)
+        if first.startswith("Input should be a") and NoneType in get_args(hints_of(cls.__init__).get(parameter)):
+            others.append("None")
         expected = " or ".join([first, *(other.removeprefix("Input should be ") for other in others)])
         shown = f"{parameter}={without_secrets({parameter: value})[parameter]!r:.200}"
         raise ConfigurationError(f"{cls.__name__}: {shown}: {expected}") from None
@@ -423,6 +457,21 @@ class BaseUserQueryProcessor(Component, ABC):
 
     kind: ClassVar[str] = "processors"
 
+    @classmethod
+    def of_value(cls, value: object) -> Component | None:
+        """Return a function, which takes a query and returns one or a list of sub-queries, as a processor."""
+        return FunctionProcessor.of(value)
+
     @abstractmethod
     def process(self, nlqs: list[str]) -> list[list[str]]:
         """Return the sub-queries of each query, in order; an empty list means that nothing is searched."""
+
+
+class FunctionProcessor(OfFunction, BaseUserQueryProcessor):
+    """A function of a query, which returns the sub-query, or a list of sub-queries."""
+
+    takes = ("a query",)
+
+    def process(self, nlqs: list[str]) -> list[list[str]]:
+        made = map(self.function, nlqs)
+        return [[subqueries] if isinstance(subqueries, str) else subqueries for subqueries in made]

@@ -67,11 +67,6 @@ class FirstCandidates(Expression):
     reranker: Any
     n: int
 
-    @property
-    def name(self) -> str:
-        """The expression, for messages."""
-        return f"{self.reranker.name} % {self.n}"
-
     def __repr__(self) -> str:
         return f"{self.reranker!r} % {self.n}"
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, reciprocal_ranks
-from nlp_retrieval.core.components.component import Component, is_abstract
+from nlp_retrieval.core.components.component import Component, OfFunction, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
@@ -58,6 +58,11 @@ class BaseReranker(Component, Expression, ABC):
             cls.__bases__ = (*others, AdaptedReranker)
         if cls.is_adapted:
             check_signature(cls, "rerank", "nlqs", "results", "k")
+
+    @classmethod
+    def of_value(cls, value: object) -> Component | None:
+        """Return a function, which takes a query and its results and returns them in another order, as a reranker."""
+        return FunctionReranker.of(value)
 
     @abstractmethod
     def score_pairs(self, queries: list[str], items: list[SearchableItem]) -> Mapping[str, NDArray[np.floating]]:
@@ -248,3 +253,14 @@ class AdaptedReranker(BaseReranker):
             scores.append(given if is_sorted else 1.0 / np.arange(1.0, len(places) + 1.0))
         chosen = batch.take(np.concatenate(positions), offsets_of(counts))
         return self.reordered(chosen, {"score": np.concatenate(scores)}, label)
+
+
+class FunctionReranker(OfFunction, BaseReranker):
+    """A function of a query and its results, which returns them in another order."""
+
+    takes = ("a query", "its results")
+    said = "the reranking function"
+
+    def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
+        del k
+        return [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from inspect import signature
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
-from uuid import uuid4
-from weakref import WeakKeyDictionary
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field
@@ -353,64 +349,6 @@ class SearcherRetriever(BaseRetriever):
         raise NotImplementedError("it has no index of its own")
 
 
-# Functions in an expression.
-
-
-class _OfFunction(Component):
-    """What a function in an expression becomes; no file can hold it."""
-
-    name = "function"
-    only_in_memory = True
-    takes: ClassVar[tuple[str, ...]]
-    function: Callable[..., Any]
-
-    def __init__(self, function: str) -> None:
-        del function
-
-    def extra_state(self) -> dict[str, Any]:
-        return {"function": self.function}
-
-
-class FunctionProcessor(_OfFunction, BaseUserQueryProcessor):
-    """A function before ``>>``: it takes a query, and returns the sub-query, or a list of sub-queries."""
-
-    takes = ("a query",)
-
-    def process(self, nlqs: list[str]) -> list[list[str]]:
-        made = map(self.function, nlqs)
-        return [[subqueries] if isinstance(subqueries, str) else subqueries for subqueries in made]
-
-
-class FunctionReranker(_OfFunction, BaseReranker):
-    """A function after ``>>``: it takes a query and its results, and returns them in another order."""
-
-    takes = ("a query", "its results")
-    said = "the function after >>"
-
-    def rerank(self, nlqs: list[str], results: list[list[RetrievalResult]], k: int) -> list[list[RetrievalResult]]:
-        del k
-        return [self.function(query, hits) for query, hits in zip(nlqs, results, strict=True)]
-
-
-_function_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
-def _of_function(cls: type[_OfFunction], x: Any, where: str) -> Any:
-    if not callable(x) or isinstance(x, type | Component | Expression):
-        return x
-    try:
-        with suppress(ValueError):  # a built-in function may have no signature
-            signature(x).bind(*cls.takes)
-    except TypeError as error:
-        raise ConfigurationError(f"{where}: a function there gets {' and '.join(cls.takes)} ({error})") from None
-    named = f"{getattr(x, '__qualname__', type(x).__name__)} {uuid4().hex[:12]}"
-    with suppress(TypeError):  # str.lower cannot be held weakly, and gets another name each time
-        named = _function_names.setdefault(x, named)
-    made = cls(named)
-    made.function = x
-    return made
-
-
 # Expressions: the searcher that two operands and an operator between them mean.
 
 
@@ -465,7 +403,7 @@ def _shared(x: Any, y: Any, where: str) -> Searcher:
 
 
 def _followed(x: Any, y: Any, where: str) -> Searcher:
-    x, y = _of_function(FunctionProcessor, x, where), _of_function(FunctionReranker, y, where)
+    x, y = BaseUserQueryProcessor.of_value(x) or x, BaseReranker.of_value(y) or y
     if isinstance(y, BaseReranker | FirstCandidates):
         searcher = _searcher(x, where)
         return Searcher(**searcher._arguments | {"reranker": [*searcher.rerankers.values(), y]})
@@ -520,4 +458,4 @@ def _name(x: Any) -> str:
         return " + ".join(x.retrievers) if len(x.retrievers) == 1 else f"({' + '.join(x.retrievers)})"
     if isinstance(x, type):
         return f"{x.__name__} without ()"
-    return x.name if isinstance(x, Component | FirstCandidates) else repr(x)
+    return x.name if isinstance(x, Component) else repr(x)

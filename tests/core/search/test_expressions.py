@@ -82,8 +82,9 @@ def test_an_expression_goes_through_yaml():
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
         ("a + 3", "3 cannot stand there; write a retriever or a Searcher"),
         ("a >> OverlapReranker", r"OverlapReranker without \(\) cannot stand there"),
-        ("(lambda query, results: query) >> a", r">> terms: a function there gets a query \(missing"),
-        ("a >> (lambda results: results)", r"terms >> .*: a function there gets a query and its results \(too many"),
+        ("(lambda query, results: query) >> a", r"a function as a processor gets a query \(missing"),
+        ("a >> (lambda results: results)", r"a function as a reranker gets a query and its results \(too many"),
+        ("Searcher([a], reranker=[second, lambda results: results])", r"a function as a reranker gets a query and its results"),
     ],
 )
 def test_what_means_nothing_says_what_to_write(expression, message):
@@ -100,10 +101,12 @@ def test_a_function_is_a_processor_before_and_a_reranker_after(path):
     turn = lambda query, results: results[::-1]  # noqa: E731
     turned = a % 10 >> turn
     assert turned == (a % 10 >> turn) != (a % 10 >> (lambda query, results: results[::-1]))
+    assert turned == Searcher([a], reranker=turn, depth=10) == Searcher([a], reranker=[turn], depth=10)
+    assert found(Searcher([a], processor=lambda query: "beta"), "alpha") == found(Searcher([a]), "beta")
     assert found(turned, "alpha beta") == found(Searcher([a]), "alpha beta")[::-1]
     with pytest.raises(ConfigurationError, match="is an object of this program"):
         turned.to_config()
-    with pytest.raises(EngineError, match="the function after >> returned None for a query; return a list of hits"):
+    with pytest.raises(EngineError, match="the reranking function returned None for a query; return a list of hits"):
         (a >> (lambda query, results: None)).open(path).search("alpha")
     with pytest.raises(QueryError, match="function: the sub-queries of query 2 must be a list of strings, not int"):
         ((lambda query: len(query) if query == "beta" else [query]) >> a).open(path).search(["alpha", "beta"])
