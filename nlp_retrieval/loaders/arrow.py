@@ -66,8 +66,8 @@ class ParquetLoader(RecordLoader):
     def records(self) -> Iterator[tuple[str, JsonObject]]:
         """Yield the rows as objects, each with its number."""
         path = expanded(self.path)
-        is_folder = os.path.isdir(path)  # noqa: PTH112 -- Path's own raises for a name that is too long
-        files = sorted(path.glob("*.parquet")) if is_folder else [path]
+        with explain_file_limit(path):
+            files = sorted(path.glob("*.parquet")) if os.path.isdir(path) else [path]  # noqa: PTH112 -- for names of any length
         if not files:
             raise SourceError(f"{path}: no *.parquet in this folder; name the folder that directly holds them")
         for file in files:
@@ -81,8 +81,7 @@ class ParquetLoader(RecordLoader):
             with opened:
                 schema = opened.schema_arrow
                 _check_schema(self, str(file), schema)
-                used = None if self.metadata_fields is None else self.used_columns(schema.names)
-                yield from rows_of_batches(str(file), opened.iter_batches(at_once, columns=used))
+                yield from rows_of_batches(str(file), opened.iter_batches(at_once, columns=self.used_columns(schema.names)))
 
 
 class HuggingFaceLoader(RecordLoader):

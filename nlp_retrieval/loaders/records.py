@@ -96,8 +96,8 @@ class RecordLoader(BaseLoader):
 
     def used_columns(self, columns: Sequence[str]) -> list[str]:
         """Return the columns of a table that become items."""
-        if self.metadata_fields is None:
-            return list(columns)
+        if self.metadata_fields is None:  # pandas writes the index of a frame so
+            return [name for name in columns if not name.startswith("__index_level_") or name in self.taken_fields(columns)]
         used = {*self.taken_fields(columns), *self.metadata_fields, "metadata"}
         return [name for name in columns if name in used]
 

@@ -198,6 +198,19 @@ def test_lists_structs_maps_and_whole_decimals_are_metadata(tmp_path: Path) -> N
     assert ParquetLoader(tmp_path / "b.parquet", metadata_fields=[]).load()[0].metadata == {}
 
 
+def test_periods_of_pandas_are_no_numbers_and_its_index_is_no_metadata(tmp_path: Path) -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"id": ["a"], "content": ["x"]}, index=["row 7"])
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert ParquetLoader(tmp_path / "a.parquet").load()[0].metadata == {}
+    assert ParquetLoader(tmp_path / "a.parquet", id_field="__index_level_0__").load()[0].item_id == "row 7"
+    frame.assign(month=pd.period_range("2020-03", periods=1, freq="M")).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r'"month" holds periods of pandas.*convert it to text, or leave it out'):
+        ParquetLoader(tmp_path / "b.parquet").load()
+    assert ParquetLoader(tmp_path / "b.parquet", metadata_fields=[]).load()[0].metadata == {}
+
+
 def test_columns_of_numbers_hold_numbers_or_are_an_error(write: Write) -> None:
     cells = {"7": 7, "1e3": 1000.0, " -2.50 ": -2.5, "NaN": None, "": None}
     table = "id,content,n\n" + "".join(f"{row},a,{cell}\n" for row, cell in enumerate(cells))

@@ -374,6 +374,8 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
 def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
     for position, field in enumerate(batch.schema):
+        if "pandas.period" in f"{field.type} {field.metadata}":  # it would be the number of months since 1970
+            raise ValueError(f'"{field.name}" holds periods of pandas')
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
             coarser = pa.timestamp("us", field.type.tz)
         elif field.type == pa.time64("ns"):
