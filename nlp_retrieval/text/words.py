@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import Stemmer
 
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.core.unicode import normalize
@@ -124,10 +125,9 @@ def _stop_lists() -> dict[str, tuple[str, ...]]:
 def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words."""
     lists = _stop_lists()
-    if name.lower() in ("none", "null", ""):
-        raise ConfigurationError(f"stopwords={name!r} is no list; pass stopwords=None (null in YAML) to keep all words")
     if name not in lists:
-        raise ConfigurationError(f"stopwords={name!r}: {nearest(name, lists)}")
+        names = "" if name.lower() in ("none", "null", "") else f"; {nearest(name, lists)}"
+        raise ConfigurationError(f"stopwords={name!r} is no list; pass stopwords=None (null in YAML) to keep all words{names}")
     return lists[name]
 
 
@@ -240,7 +240,13 @@ def language_of(language: str, stemmer: str, stopwords: str | None) -> Language:
     if language not in LANGUAGES:
         raise ConfigurationError(f"language={language!r} is unknown; write its code: {list_names(sorted(LANGUAGES))}")
     own = LANGUAGES[language]
-    return Language(own.stemmer if stemmer == "auto" else stemmer, own.stopwords if stopwords == "auto" else stopwords)
+    chosen = Language(own.stemmer if stemmer == "auto" else stemmer, own.stopwords if stopwords == "auto" else stopwords)
+    known = [*Stemmer.algorithms(), NO_STEMMER]
+    if chosen.stemmer not in known:
+        raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
+    if chosen.stopwords is not None:
+        stop_words(chosen.stopwords)
+    return chosen
 
 
 class Words:
@@ -254,14 +260,9 @@ class Words:
         pattern: str | None = None,
         accents: Accents = "keep",
     ) -> None:
-        import Stemmer
-
         self._turkic = language in TURKIC
         self._folds = accents == "fold"
         chosen = language_of(language, stemmer, stopwords)
-        known = [*Stemmer.algorithms(), NO_STEMMER]
-        if chosen.stemmer not in known:
-            raise ConfigurationError(f"there is no stemmer {chosen.stemmer!r}; {nearest(chosen.stemmer, known)}")
         listed = () if chosen.stopwords is None else stop_words(chosen.stopwords)
         self._stop = frozenset(map(self.normalized, listed))
         self._stem: Callable[[str], str] = str if chosen.stemmer == NO_STEMMER else Stemmer.Stemmer(chosen.stemmer).stemWord
@@ -341,8 +342,6 @@ class Stems:
     """Splits texts into words and stems them; safe in several threads."""
 
     def __init__(self, language: str | None = "english") -> None:
-        import Stemmer
-
         known = Stemmer.algorithms()
         if language is not None and language not in known:
             raise ConfigurationError(f"there is no stemmer for the language {language!r}; {nearest(language, known)}")

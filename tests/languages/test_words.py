@@ -161,9 +161,16 @@ def test_a_pattern_says_what_a_word_is(tmp_path: Path) -> None:
     assert found(retriever, tmp_path, queries) == [{0}, {1}, {2}, {1}, {2}]
 
 
-def test_a_language_that_is_unknown_is_an_error_that_lists_the_codes() -> None:
-    with pytest.raises(ConfigurationError, match=r"language='german' is unknown; write its code: any, .*, de, "):
-        Bm25Retriever(**{"language": "german"})  # type: ignore[arg-type]
+def test_what_is_no_setting_of_words_is_an_error_before_anything_is_read(subtests: pytest.Subtests) -> None:
+    for setting, said in [
+        ({"language": "german"}, r"language='german' is unknown; write its code: any, .*, de, "),
+        ({"stemmer": "englsh"}, "there is no stemmer 'englsh'; did you mean 'english'"),
+        ({"stopwords": "none"}, r"is no list; pass stopwords=None \(null in YAML\) to keep all words$"),
+        ({"stopwords": "off"}, "is no list; pass stopwords=None .*; valid: da, de, en, "),
+        ({"stopwords": False}, "stopwords=False: Input should be a valid string or None"),
+    ]:
+        with subtests.test(setting), pytest.raises(ConfigurationError, match=said):
+            Bm25Retriever(**setting)  # type: ignore[arg-type]
 
 
 def test_other_words_are_another_index(tmp_path: Path) -> None:
