@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
 from typing import Any, Literal
@@ -199,8 +200,8 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
         place, values = f"{where}.{operator}", [wanted]
         if operator not in OPERATORS:
             raise QueryError(
-                f"{where}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)} (a value inside a value "
-                "cannot be compared: keep it as a metadata key of its own)"
+                f"{where}: there is no operator {operator!r}; {nearest(str(operator), OPERATORS)} (the opposite of a filter is "
+                '{"not": {...}}, and a value inside a value needs a metadata key of its own)'
             )
         if operator == "in":
             if not isinstance(wanted, Iterable) or isinstance(wanted, str | bytes | Mapping) or getattr(wanted, "ndim", 1) == 0:
@@ -216,7 +217,7 @@ def _conditions(key: str, value: object, where: str) -> list[Condition]:
 
 
 def _scalar(value: object, where: str) -> Scalar:
-    if isinstance(value, np.floating):
+    if isinstance(value, np.floating | Decimal):
         value = float(str(value))  # 0.7 in single precision is 0.7
     elif isinstance(value, np.datetime64 | date):
         value = str(value)

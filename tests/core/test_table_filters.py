@@ -112,7 +112,7 @@ def test_a_value_of_numpy_is_what_it_prints_in_items_and_in_filters(tmp_path: An
     given = {"short": np.float32(0.7), "many": np.array([0.1, 0.7], np.float16), "day": np.datetime64("2020-12-31")}
     write_items(items_of([{"id": "a", "text": "x"} | given]), tmp_path)
     table = ItemTable(tmp_path / ITEMS_FILE)
-    for where in ({"short": 0.7}, {"short": np.float32(0.7)}, {"many": 0.1}, {"many": {"in": [np.float32(0.7)]}}):
+    for where in ({"short": Decimal("0.7")}, {"short": np.float32(0.7)}, {"many": 0.1}, {"many": {"in": [np.float32(0.7)]}}):
         assert table.mask(where).tolist() == [True], where
     assert table.items(np.array([0]))[0].metadata == {"short": 0.7, "many": [0.1, 0.7], "day": "2020-12-31"}
     assert table.mask({"day": {"gt": np.datetime64("2020-12-30"), "lte": np.datetime64("2020-12-31")}}).tolist() == [True]
