@@ -23,7 +23,7 @@ from nlp_retrieval.core.components.component import Config
 from nlp_retrieval.core.components.trust_rules import READS_FILE, may_set
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.columns import mapped
-from nlp_retrieval.core.files.opening import read_json_file, sha256_of
+from nlp_retrieval.core.files.opening import explain_file_limit, read_json_file, sha256_of
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.core.processes import Lock
 from nlp_retrieval.encoders.base import BaseEncoder, Vectors
@@ -102,7 +102,7 @@ def read_word_vectors(path: Path) -> WordVectors:
     try:
         if path.is_dir():
             return _read_folder(path)
-        with path.open("rb") as file:
+        with explain_file_limit(path), path.open("rb") as file:
             start = file.readline(64)
         if start.startswith(_PICKLE):
             raise ModelError(

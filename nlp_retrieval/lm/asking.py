@@ -98,11 +98,11 @@ def _asked(program: Any, inputs: Mapping[str, Any], field: Field, read: Callable
         except _errors.AdapterParseError as error:
             value = read(_unparsed(str(error.lm_response), field, list(error.signature.output_fields)))
         except _errors.LMError as error:
-            reason = " ".join(error.message.split("\n\n")[0].split())[:300]
-            for_good = isinstance(error, _FOR_GOOD)
-            failed = for_good or not isinstance(error, _ABOUT_THIS_QUESTION)
+            status = f"HTTP {error.status}" if (error.status or 0) >= 400 else ""  # a server may say nothing else
+            reason = " ".join(f"{status} {error.message}".split("\n\n")[0].split())[:300]
             reason = reason if reason.startswith("the answer") else f"the endpoint gave none: {reason}"
-            return Outcome(None, reason, endpoint_failed=failed, for_good=for_good)
+            failed, for_good = not isinstance(error, _ABOUT_THIS_QUESTION), isinstance(error, _FOR_GOOD)
+            return Outcome(None, reason, endpoint_failed=failed or for_good, for_good=for_good)
         except ValueError as error:
             if not isinstance(error, UnicodeError) and "not valid Unicode" not in str(error):
                 raise

@@ -129,8 +129,8 @@ def _cells(path: str | Path, form: FileFormat) -> Iterator[Judgement]:
         if len(cells) != width or not columns:
             raise SourceError(
                 f"{location}: {len(cells)} columns in {' '.join(cells)[:60]!r}, where {width if columns else '3 or 4'} are "
-                "expected: query, item and grade, or query, 0, item and grade; check what separates them, or name them in a "
-                "first line (query_id, item_id, relevance) where there are more"
+                "expected: query, item and grade, or query, 0, item and grade (6 are a run); check what separates them, or "
+                "name them in a first line (query_id, item_id, relevance) where there are more"
             )
         query_id, item_id, grade, *subtopics = (cells[at] for at in columns)
         if form == "trec":

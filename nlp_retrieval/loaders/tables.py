@@ -132,8 +132,8 @@ def read_rows(
             cells.pop()
         if len(cells) != len(names):
             raise SourceError(
-                f"{location}: {len(cells)} cells, where there are {len(names)} columns ({quoted(names)}); put quotation marks "
-                "around cells that hold a delimiter or a line end, or pass delimiter=..."
+                f"{location}: {len(cells)} cells, where there are {len(names)} columns ({quoted(names)}); put quotation marks, "
+                "without a blank before, around cells that hold a delimiter or a line end, or pass delimiter=..."
             )
         row: JsonObject = dict(zip(names, cells, strict=True))
         row.pop("", None)

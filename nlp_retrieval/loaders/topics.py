@@ -64,7 +64,7 @@ _QUERY_ID_NAMES = (
     *ID_NAMES,
 )  # fmt: skip
 _TEXT_NAMES = ("text", "query", "question", "title", "claim", "query_text", "query_txt", "topic_title")
-_TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw")
+_TOPIC_TEXT_NAMES = ("title", "query", "question", "text", "raw_query", "raw", "content")
 
 _Fields = dict[str, list[list[str]]]
 """The texts of a topic, each in pieces, by the name of the tag or attribute."""

@@ -116,7 +116,7 @@ def test_failures_that_may_pass_are_tried_again(server, model):
 @pytest.mark.parametrize("status", [400, 401])
 def test_failures_that_will_not_pass_are_not_tried_again(server, model, status):
     server.answer = lambda body: status
-    with pytest.warns(RetrievalWarning, match=f"status {status}"):
+    with pytest.warns(RetrievalWarning, match=f"the endpoint gave none: HTTP {status} status {status}"):
         assert ask(model(retries=3), "a claim") == [None]
     assert server.calls == 1
 

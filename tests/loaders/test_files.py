@@ -108,7 +108,8 @@ def test_other_encodings_and_kinds_are_errors_that_name_the_line_and_the_cure(wr
         assert f"{listed}, entry 3: not UTF-8; save the file as UTF-8" in message_of(read_json_list(listed))
     assert "UTF-16 text; save it as UTF-8" in message_of(read_lines(write("b.jsonl", "{}".encode("utf-16"))))
     for content, told in [
-        (b"PK\x03\x04....", "an archive or workbook .* unpack it first"),
+        (b"PK\x03\x04....", "an archive or workbook .* unpack it, or save CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "an archive or workbook .*xls"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "a pointer of Git LFS, and .*git lfs pull"),
     ]:
         assert re.search(f"this is {told}", message_of(read_lines(write("c.jsonl", content))))

@@ -29,10 +29,11 @@ READ_ERRORS = (EOFError, zlib.error, OSError)
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = "UTF-16 text; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
-_PACKED = b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18"
-_FOREIGN = dict.fromkeys(_PACKED, "an archive or workbook (zip, zstd, bzip2, xz, lz4, xlsx); unpack it first, or save CSV") | {
+_PACKED = b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18", b"\xd0\xcf\x11\xe0"
+_FOREIGN = dict.fromkeys(_PACKED, "an archive or workbook (zip, zstd, bzip2, xz, lz4, xls, xlsx); unpack it, or save CSV") | {
     b"version https://": "a pointer of Git LFS, and not the file itself; fetch that (git lfs pull)",
     b"PAR1": "a Parquet file; ParquetLoader reads it (loader: parquet)",
+    b"ARROW1": "a file of Arrow or Feather; write the table as Parquet",
     b"SQLite format 3": "an SQLite database; DatabaseLoader reads it",
     BOM_UTF16_LE: _UTF16,
     BOM_UTF16_BE: _UTF16,

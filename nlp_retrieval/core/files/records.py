@@ -94,7 +94,7 @@ def as_id(location: str, field: str, value: JsonValue) -> str:
         raise SourceError(f'{location}: "{field}" is empty; every record needs an id of its own')
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise SourceError(f'{location}: "{field}" is {kind(value)}; an id is text or an integer of at most 64 bits')
+    raise SourceError(f'{location}: "{field}" is {kind(value)}; an id is text or an integer of at most 64 bits: convert it')
 
 
 def as_text(location: str, field: str, value: JsonValue) -> str:

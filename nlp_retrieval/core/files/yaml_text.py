@@ -117,7 +117,7 @@ def parse_yaml(text: str, where: str) -> Any:
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
             line, reason = f", line {error.problem_mark.line + 1}", error.problem or reason
         if type(error) is not yaml.MarkedYAMLError:  # as _refuse raises
-            reason = f"not YAML: {reason}; check the spaces at the start of lines, and quote a text with : # @ or other marks"
+            reason = f"not YAML: {reason}; check the start of lines (no tabs), and put a text with : # @ \\ in single quotes"
         raise ConfigurationError(f"{where}{line}: {reason}") from None
 
 

@@ -163,7 +163,7 @@ def manifest_state(directory: Path) -> tuple[int, int, int] | None:
 def index_directory(path: str | Path) -> Path:
     """Return the path of an index directory; ConfigurationError if it is none."""
     if not isinstance(path, str | PathLike) or "\0" in str(path) or find_lone_surrogate(str(path)) is not None:
-        raise ConfigurationError(f"an index directory is named by its path, not by {path!r}")
+        raise ConfigurationError(f"an index directory is named by its path, not by {path!r:.80}")
     return expanded(path)
 
 

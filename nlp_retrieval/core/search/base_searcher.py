@@ -68,7 +68,7 @@ def builders_of(
         if changed := [record.config for record in others if record.fingerprint not in known]:
             raise IndexMismatchError(
                 f"the index also holds {changed[0]}, which cannot be kept up to date: made from these settings, it is "
-                f"another one (another model, or a setting that is a secret){cure}"
+                f"another one (another model or version, or a setting that is a secret){cure}"
             )
     return [known[record.fingerprint] for record in manifest.retrievers]
 
@@ -175,8 +175,6 @@ class BaseSearcher(Component, ABC):
             ConfigurationError: an unknown name or parameter, a missing one, or a value of the wrong type or out of range.
         """
         settings, where = (config, "config") if isinstance(config, Mapping) else (read_yaml(Path(config)), str(config))
-        if not isinstance(settings, Mapping):
-            raise ConfigurationError(f"{where}: expected settings such as {{retrievers: [bm25]}}, found {settings!r}")
         return build_as(cls, "searchers", {"name": cls.name} | dict(settings), where)
 
     def to_config(self) -> Config:

@@ -276,8 +276,8 @@ class BaseRetriever(Builder, Expression, ABC):
             )
         fewest = min((_differences(identity, wanted) for identity in alike), key=len)
         return IndexMismatchError(
-            f"the {self.name} index at {generation.path} was built with another configuration ({'; '.join(fewest)}); "
-            "search with the configuration that was indexed, or index again with this one as well"
+            f"the {self.name} index at {generation.path} was built with another configuration, or by another version "
+            f"({'; '.join(fewest)}); search with what was indexed, or index again with this one as well"
         )
 
     def candidates(self, processed: list[list[str]], k: int, label: str | None = None, allowed: Mask | None = None) -> Hits:
