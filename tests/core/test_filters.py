@@ -238,8 +238,7 @@ def test_where_no_item_fulfils_it_nothing_is_found_and_that_is_told(index: Path)
     [
         ({"contry": "Japan"}, "no item of this index has the metadata key 'contry'; did you mean 'country'"),
         ({"year": "2015"}, "year is a number in this index, and '2015' is a text"),
-        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'"),
-        ({"year": {"ne": 3}}, r'there is no operator .*\(the opposite of a filter is {"not": {...}}'),
+        ({"year": {"ge": 3}}, r"where\.year: there is no operator 'ge'; did you mean 'gte'.* \(the opposite of a filter is "),
         ({"year": None}, r'where\.year: null is not a value; \{"exists": false\}'),
         ({"year": {"in": 2015}}, r"where\.year\.in: expected a list of values, found 2015"),
         ({"year": {"in": np.array(2015)}}, r"where\.year\.in: expected a list of values, found array\(2015\)"),

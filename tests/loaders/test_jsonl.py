@@ -33,6 +33,8 @@ def test_id_text_title_and_all_other_fields_become_items_in_the_order_of_the_fil
         SearchableItem(item_id="b", content="éüß 漢字 🙂", metadata={"title": "T", "year": 1999, "tags": ["x", None]}),
         SearchableItem(item_id="a", content=""),
     ]
+    joined = JsonlLoader(path, content_field=["title", "content", "more"], title_field=None)
+    assert [item.content for item in joined.stream()] == ["T\néüß 漢字 🙂", ""]
 
 
 def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(write: Write, subtests: pytest.Subtests) -> None:
