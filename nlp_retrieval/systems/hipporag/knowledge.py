@@ -78,17 +78,21 @@ class KnowledgeSource(Protocol):
 _MONEY = "[$¢-¥\u20a0-\u20cf]"
 _SIGNS = re.compile(
     r"(?<=\w)[+#♯♭]+|(?<![^\s(\[])[-\N{MINUS SIGN}](?=\d)|(?:(?<=\b\w)|(?<=\b\w\w))[-\N{MINUS SIGN}*](?!\w)|"
-    rf"(?<=\d)(?:[\u2070-\u2079¹²³]|\s?[%‰°]|\s?{_MONEY})|{_MONEY}(?=\s?\d)|(?<!\S)(?:[<>≤≥±~≈](?=\s?\d)|\.(?=\w))"
+    rf"(?<=\d)(?:[\u2070-\u2079¹²³]|\s?[%‰°]|\s?{_MONEY}|\s?m(?=[A-Z][a-z]?\b))|{_MONEY}(?=\s?\d)|"
+    r"(?<![<>=-])[<>≤≥±](?=\s?[.\d])|(?<!\S)(?:[~≈](?=\s?\d)|\.(?=\w))|&"
 )
-"""Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, $5, >5 and .NET; most are spoken as Unicode calls them."""
+"""Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, 5 mW, $5, >5 and .NET; most as Unicode calls them."""
 
-_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_INNER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))|(?<=\b[^\W\d_])\.\s?(?=[^\W\d_]\b)|(?<=\d0)['\u2019](?=s\b)")
+"""Marks that stand in the spelling of a name and are no part of it: in 1,000, U.S. and 1990's."""
+
 _SPOKEN = {"-": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot", ">": "more than", "≤": "at most", "≥": "at least"}
+_SPOKEN |= {"&": "and", "m": "milli"}
 
 
 def phrase_of(text: str) -> str:
     """Return a name, or a part of a triple, for comparison: its words without case, accents and punctuation."""
-    return " ".join(words_of(_SIGNS.sub(_spoken, _GROUPS.sub("", text))))
+    return " ".join(words_of(_SIGNS.sub(_spoken, _INNER.sub("", text))))
 
 
 def _spoken(match: re.Match[str]) -> str:
@@ -166,7 +170,8 @@ def _triple(value: JsonValue) -> Triple | None:
 
 
 def _phrase(value: JsonValue) -> str | None:
-    """Return a text or number on one line without control characters; None if it is not a name."""
+    """Return a text or number, or the name of an object, on one line without control characters; None if it is not a name."""
+    value = _parts(value, _ENTITY)[0] if isinstance(value, dict) else value
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or len(value) > MAX_CHARACTERS or find_lone_surrogate(value) is not None:

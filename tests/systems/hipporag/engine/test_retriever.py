@@ -146,10 +146,11 @@ def test_an_encoder_of_one_method_and_a_dimension_is_enough(tmp_path: Path) -> N
     [
         ("C", "C++"), ("B", "B\u266d"), ("5 MW", "\u2265 5 MW"), ("C", "C#"), ("C++", "C#"), ("-5 degrees", "5 degrees"),
         ("O+", "O"), ("O-", "O"), ("A*", "A"), ("5%", "5"), ("5\u00b0", "5"), ("$5", "5"), ("\u20b95", "5"), (">5", "<5"),
-        ("~5", "5"), ("10\u00b3", "103"), (".NET", "net"),
+        ("~5", "5"), ("10\u00b3", "103"), (".NET", "net"), ("p<.05", "p>.05"), ("5 mW", "5 MW"),
     ],
 )  # fmt: skip
 def test_a_sign_that_belongs_to_a_name_or_number_tells_entities_apart(one: str, other: str) -> None:
     assert phrase_of(one) != phrase_of(other)
     assert phrase_of("Rock-and-roll, 1990-95, 1,000, @home") == phrase_of("rock and roll 1990 95 1000 home")
+    assert phrase_of("U.S., R&D, 1990's, J. K. Rowling") == phrase_of("US, R and D, 1990s, J.K. Rowling")
     assert phrase_of(">5%, \u2264 2, \u22653") == phrase_of("more than 5 percent, at most 2, at least 3")
