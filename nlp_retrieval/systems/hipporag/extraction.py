@@ -129,6 +129,8 @@ def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | 
     inner = next(iter(entries.values())) if len(entries) == 1 else None
     if isinstance(inner, Mapping) and (n_passages == 1 or "triples" not in inner):
         entries = inner  # of {"passages": {"1": ...}}
+    if isinstance(inner, list) and len(inner) == n_passages and "triples" not in entries:
+        entries = {str(number): entry for number, entry in enumerate(inner, 1)}  # of {"passages": [...]}
     if n_passages == 1 and "triples" in entries:
         entries = {"1": entries}
     numbered = [(re.search(r"\d+", str(key)), entry) for key, entry in entries.items() if isinstance(entry, Mapping)]
@@ -137,7 +139,7 @@ def knowledge_in(n_passages: int, answer: object) -> dict[int, ReadKnowledge] | 
     for position in range(n_passages):
         if "triples" in (entry := by_number.get(str(position + 1), {})):  # entities alone may be part of a truncated answer
             try:
-                read = knowledge_from_json(entry.get("entities", []), entry["triples"])
+                read = knowledge_from_json(entry.get("entities") or [], entry["triples"])
             except ValueError:
                 continue
             if not read.nothing_read:

@@ -42,13 +42,7 @@ from nlp_retrieval.core import (
 from nlp_retrieval.encoders import BaseEncoder, Vectors, as_encoder
 from nlp_retrieval.errors import EngineError
 from nlp_retrieval.retrievers import Restarts, WeightedGraph, pagerank
-from nlp_retrieval.systems.hipporag.graph import (
-    KnowledgeGraph,
-    build_files,
-    extend_files,
-    join_files,
-    open_knowledge,
-)
+from nlp_retrieval.systems.hipporag.graph import KnowledgeGraph, build_files, extend_files, join_files, open_knowledge
 from nlp_retrieval.systems.hipporag.knowledge import phrase_of
 from nlp_retrieval.systems.hipporag.sources import digest_of, joining_source_of, reads_knowledge, source_of
 from nlp_retrieval.text import entities_by_rules, fenced
@@ -420,14 +414,8 @@ class HippoRagRetriever(BaseRetriever):
 
     def extend(self, items: ItemTable, folder: Path, segments: Sequence[SegmentFolder], everything: ItemTable) -> None:
         del everything
-        extend_files(
-            items,
-            folder,
-            segments,
-            joining_source_of(self.knowledge, self.added_knowledge),
-            self.encoder,
-            self.synonym_threshold,
-        )
+        source = joining_source_of(self.knowledge, self.added_knowledge)
+        extend_files(items, folder, segments, source, self.encoder, self.synonym_threshold)
 
     def join(self, segments: Sequence[SegmentFolder], items: ItemTable, folder: Path) -> None:
         del items

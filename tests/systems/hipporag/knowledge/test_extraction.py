@@ -9,10 +9,7 @@ from chat_server import fields
 
 from nlp_retrieval.core.models import SearchableItem
 from nlp_retrieval.errors import ConfigurationError, ItemError
-from nlp_retrieval.systems.hipporag.extraction import (
-    KnowledgeExtractor,
-    extract_knowledge,
-)
+from nlp_retrieval.systems.hipporag.extraction import KnowledgeExtractor, extract_knowledge, knowledge_in
 from nlp_retrieval.systems.hipporag.knowledge import PassageKnowledge, Triple
 from nlp_retrieval.systems.hipporag.store import KnowledgeStore
 from systems.hipporag.knowledge.databases import rows_of
@@ -97,7 +94,7 @@ def test_an_unusable_answer_is_asked_again_then_counted_then_taken_up_by_the_nex
 
 def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, store, extractor):
     triples = [["a", "is", "b"], ["a", "b"], [1, 2, None], ["a", "is", "b", "c"], [["a"], "is", "b"], ["a", "is", "b"]]
-    triples += [["e", "is", -5], {"score": 1, "object": "b", "relation": "is", "subject": "a"}]
+    triples += [["e", "is", -5], {"score": 1, "object": {"name": "b"}, "relation": "is", "subject": "a"}]
     entities = ["a", True, {"id": 7, "type": "PLACE ", "name": "b"}, ["c", "x", "y"], None]
     answer = {"passages": {"Passage 1 of 1": {"entities": entities, "triples": triples}, "1 is about": {"triples": []}}}
     server.answer = lambda body: f"Here you are:\n```json\n{json.dumps(answer)}\n```\nAnything else?"
@@ -113,6 +110,13 @@ def test_of_a_mixed_answer_the_sound_part_is_kept_and_the_rest_counted(server, s
         ("c", "unknown"),
         ("e", "unknown"),
     ]
+
+
+def test_passages_in_a_list_are_those_that_were_shown():
+    listed = [{"entities": None, "triples": [[name, "is", "b"]]} for name in "ac"]
+    read = knowledge_in(2, {"passages": listed})
+    assert [(place, one.knowledge.triples[0].subject) for place, one in read.items()] == [(0, "a"), (1, "c")]
+    assert knowledge_in(3, {"passages": listed}) is None
 
 
 def test_no_passage_can_look_like_another_one_or_like_a_prompt(server, store, extractor):
