@@ -18,13 +18,12 @@ from pydantic import Field
 from nlp_retrieval import ChunkingLoader, SearchableItem
 from nlp_retrieval.core import READS_FILE, BaseLoader, build_as, may_set
 from nlp_retrieval.errors import ConfigurationError, RetrievalWarning, SourceError
-from nlp_retrieval.text import printable, words_of
+from nlp_retrieval.text import dates_of, printable, words_of
 
-_YEAR = re.compile(r"(?:19|20)\d\d")
 _MONTH, _DAY = "(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 _SAID = re.compile(
     rf"(?<!\d)(?:{_DAY}{_MONTH}|{_MONTH}{_DAY})?(?P<year>(?:19|20)\d\d)(?:{_MONTH}{_DAY})?(?!\d)|"
-    r"(?<![^\W\d_])(?:v|ed|edition|version|rev|ndc)[ ._-]?(?P<edition>\d{1,2})(?:\.\d+)?(?!\d)|"
+    r"(?<![^\W\d_])(?:v|ed|edition|version|rev|update|ndc)[ ._-]?(?P<edition>\d{1,2})(?:\.\d+)?(?!\d)|"
     r"(?<!\d)(?P<nth>\d{1,2})(?:st|nd|rd|th)(?![^\W_])",
     re.IGNORECASE,
 )
@@ -37,14 +36,20 @@ _GENERIC = frozenset(
     "ndc ndcs indc indcs cdn cpdn lts lt leds plan plans climate action national nationally determined contribution "
     "contributions intended updated update revised revision enhanced final draft clean signed copy submission submitted "
     "edition version report policy strategy document unfccc contribucion contribuicao determinada determinee actualizada "
-    "actualizacion atualizada atualizacao actualisee revisee mise jour nivel niveau bur btr climat clima "
-    "nacional nacionalmente nationale en eng english fr french francais es spanish espanol pt portuguese portugues ru russian "
-    "ar arabic zh chinese".split()
+    "actualizacion atualizada atualizacao actualisee revisee mise jour nivel niveau bur btr climat clima nacional "
+    "nacionalmente nationale amendment addendum annex contrib resubmission development change cambio accion acao programme "
+    "programa estrategia strategie climatica climatico climatique politica politique en eng english fr francais es spanish "
+    "espanol pt portuguese portugues ru russian ar arabic zh chinese".split()
 )
 """Words in the names of files that are no part of a country's name."""
 
-_BETWEEN = frozenset("to of the and a à au aux de du des del la le les da do dos di e y et und".split())
-"""Words that are part of a name between other words of it, and tell no two names apart; articles may begin one: La Paz."""
+_COMPOUND = re.compile(
+    r"(?i)(?<![^\W_])(?:long[\s_-]term|mid[\s_-]century|net[\s_-]zero|low[\s_-](?:carbon|emissions?))(?![^\W_])"
+)
+"""Words that are no part of a name together: Long Beach has one of them."""
+
+_BETWEEN = frozenset("french to of the and a à au aux de du des del la le les da do dos di e y et und".split())
+"""Words that are part of a name between other words of it, and tell no two names apart; some may begin one: La Paz."""
 
 _HYPHENED = {"Timor Leste": "Timor-Leste", "Guinea Bissau": "Guinea-Bissau"}
 """Names that have a hyphen where one stands for a blank, as in ``timor-leste-2022.pdf``."""
@@ -167,7 +172,11 @@ class Named(NamedTuple):
 
 def named_in(document: str) -> Named:
     """Read the path of a document, relative to the folder of plans: the folder names the country, or else the file."""
-    path = PurePosixPath(unicodedata.normalize("NFC", document))  # macOS writes "o" and a circumflex for "\u00f4"
+    written = unicodedata.normalize("NFC", document)  # macOS writes "o" and a circumflex for "\u00f4"
+    for date in reversed(dates_of(written.replace("_", " "))):  # of June 2021 the year counts
+        if date.readings[0].year:
+            written = f"{written[: date.begin]}{date.readings[0].year}{written[date.end :]}"
+    path = PurePosixPath(written)
     years: list[int] = []
     edition: int | None = None
     subject = ""
@@ -188,13 +197,15 @@ def _subject_in(name: str) -> str:
     """Return the first words together that are not about the document, as they are written; empty for none."""
     if not re.search(r"\s", name):
         name = "_".join(part.replace("-", " ") if part.count("-") > 1 else part for part in name.split("_"))
-    name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", name)
+    name = re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])(?![A-Z])", " ", _COMPOUND.sub("plan", name))
     begin = end = 0
     for match in _WORD.finditer(name):
         word = "".join(words_of(match[0]))
         is_generic = word in _GENERIC or word in _ORDINALS
         if end and (is_generic or re.search(r"[\0\d]|\s-\s", name[end : match.start()].replace("_", " "))):
-            break
+            if name[begin:end].casefold() not in _BETWEEN:  # as "Le" of "Le plan climat de la France"
+                break
+            end = 0
         is_article = match[0].istitle() or not match.start()
         if not is_generic and (
             word not in _BETWEEN or (is_article and not end and word not in {"the", "of", "to", "and", "a"})
@@ -221,6 +232,6 @@ def _edition(metadata: Mapping[str, object], named: Named) -> dict[str, int]:
             dated[key] = _ORDINALS[value.casefold()]
         elif value is None and own is not None:
             dated[key] = own
-    if "year" not in dated and isinstance(metadata.get("date"), str) and (year := _YEAR.match(str(metadata["date"]))):
+    if "year" not in dated and (year := re.match(r"(?:19|20)\d\d", str(metadata.get("date")))):
         dated["year"] = int(year[0])
     return dated

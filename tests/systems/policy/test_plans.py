@@ -43,6 +43,13 @@ def test_names_of_files_say_country_and_edition() -> None:
         ("CONTRIBUCION DE LA REPUBLICA DOMINICANA 20152020.pdf", "Republica Dominicana", [], None),
         ("LA PAZ 2021.pdf", "La Paz", [2021], None),
         ("Plan Climat Le Mans.pdf", "Le Mans", [], None),
+        ("Le plan climat de la France.pdf", "France", [], None),
+        ("NDC_update_2_Nauru.pdf", "Nauru", [], 2),
+        ("Chile_15 de julio de 2021.pdf", "Chile", [2021], None),
+        ("June 2021 Kenya NDC update 24.12.2020.pdf", "Kenya", [2021, 2020], None),
+        ("French Polynesia 2021 (French).pdf", "French Polynesia", [2021], None),
+        ("Long-term_low-carbon_strategy_Fiji.pdf", "Fiji", [], None),
+        ("Long Beach Climate Change Amendment.pdf", "Long Beach", [], None),
     ]:
         named = named_in(document)
         assert [named.subject, named.years, named.edition] == expected, document
