@@ -126,7 +126,7 @@ def _changes_between(earlier: Sequence[SearchableItem], later: Sequence[Searchab
             of_old[pair.earlier], of_new[pair.later] = pair.later, pair.earlier
     for new, item in enumerate(later):
         before = earlier[of_new[new]] if new in of_new else None
-        same = before is not None and before.content == item.content
+        same = before is not None and before.content.split() == item.content.split()
         yield PassageChange("added" if before is None else "unchanged" if same else "edited", before, item)
     yield from (PassageChange("dropped", item, None) for old, item in enumerate(earlier) if old not in of_old)
 

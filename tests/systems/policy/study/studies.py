@@ -37,11 +37,7 @@ TEXTS = {
     ],
     "Costa Verde": [
         ("power", "Solar panels stand on the roofs.", "Solar panels stand on the roofs."),
-        (
-            "coast",
-            "The coast is called Costa Verde because it is green.",
-            "The coast is called Costa Verde because it is green.",
-        ),
+        ("coast", "The coast is called Costa Verde, as it is green.", "The coast is called Costa\nVerde, as it is green."),
         ("cost", "Nothing is said of money.", "All measures cost 90 dollars."),
     ],
     "Ile": [("power", "Diesel makes the power.", "Diesel makes half of the power, wind the rest.")],
