@@ -112,14 +112,14 @@ _LEVEL = re.compile(r"\b(?:to|at|below|under|above|over|than)\s(?:[^\w\s]|US\$){
 """Words before a number that gives the level reached by a decrease, and not its amount."""
 _OPENING = frozenset(" \t\n\r\u00a0([{=:;,<>~≈/|\"'“„«*_`+±≤≥$€£¥₹")
 _ACCOUNTING = re.compile(r"[$€£¥₹]\s?\(\Z")
-_TO = re.compile(r"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e]|to\s)\s?(?:US\$|[$€£¥₹])?")
-_BETWEEN = re.compile(r"\bbetween\s(?:US\$|[$€£¥₹])?\Z", re.IGNORECASE)
-_AND = re.compile(r"\sand\s(?:US\$|[$€£¥₹])?")
+_MONEY = r"(?:US\$|[$€£¥₹]|[A-Z]{3}\s?)?"
+_TO = re.compile(rf"\s?(?:[-\u2013\u2014\u2212~\u301c\uff5e]|to\s)\s?{_MONEY}")
+_BETWEEN = re.compile(rf"\b[Bb]etween\s{_MONEY}\Z")
+_AND = re.compile(rf"\sand\s{_MONEY}")
 _DATE = "date"
 _FIRST_YEAR, _LAST_YEAR = 1500, 2199
 _BEFORE = 6
-_FAR_BEFORE = 40
-_NEAR_BEFORE = 16
+_FAR_BEFORE, _NEAR_BEFORE = 40, 16
 _MOST = 400
 _MOST_THERE = 100_000
 _LONGEST_KNOWN = 40_000

@@ -44,7 +44,13 @@ _DONE = re.compile(
 )
 """What was done: a target only where its year is told as one ("by 2030")."""
 _RECORDED = re.compile(r"\b(?:was|were|has been|have been)\s(?:observed|recorded|registered)\b", re.IGNORECASE)
-_REACHED = re.compile(r"\b(?:was|were|has been|have been)\s(?:achieved|reached|exceeded)\b", re.IGNORECASE)
+_NO_AIM = re.compile(
+    r"\b(?:was|were|has been|have been)\s(?:not\s)?(?:achieved|reached|exceeded|missed|met)\b|"
+    r"\b(?:no|not|never)\s(?:\w+\s)?(?:targets? for|set|adopt(?:ed)?|require[sd]?|commit(?:ted)?)\b",
+    re.IGNORECASE,
+)
+_FROM = re.compile(r"(?<!range )(?<!ranging )\bfrom (?:an? )?\Z", re.IGNORECASE)
+_OF_EMISSIONS = re.compile(r"\sof\s(?:[\w-]+\s){0,4}emissions\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[;,]\s|\s(?:but|while|whereas)\s")
 _RATIO = re.compile(r"\bper (?:capita|person|head|inhabitant|unit of GDP)\b|\bintensity\b", re.IGNORECASE)
 _CONDITION = re.compile(r"\b(?:un)?conditional(?=ly\b|\b)", re.IGNORECASE)
@@ -103,7 +109,7 @@ def _targets(text: str) -> Iterator[AnswerValue]:
         borders = [begin, *(quantity.end for quantity in own)], [*(quantity.begin for quantity in own[1:]), end]
         for quantity, start, stop in zip(own, *borders, strict=False):
             if _is_target(text, begin, end, quantity):
-                second = quantity.written.rpartition(" to ")[2] if text[: quantity.begin].endswith("from ") else ""
+                second = quantity.written.rpartition(" to ")[2] if _FROM.search(text, begin, quantity.begin) else ""
                 aims = [replace(aim, year=quantity.year, baseline=quantity.baseline) for aim in quantities_of(second)]
                 yield _shown("target", [*aims, quantity][0], _terms(text, start, stop, quantity))
 
@@ -120,18 +126,21 @@ def _is_target(text: str, begin: int, end: int, quantity: Quantity) -> bool:
         return False
     start = max([begin, *(one.end() for one in _CLAUSE.finditer(text, begin, quantity.begin))])
     following = _CLAUSE.search(text, quantity.end, end)
-    before, clause = text[start : quantity.begin], text[start : following.start() if following else end]
+    stop = following.start() if following else end
+    before, clause = text[start : quantity.begin], text[start:stop]
     if quantity.unit != "%" and _SCENARIO.search(before[-_BEFORE // 2 :]):
         return False  # what a target is measured against
-    if before.endswith("from ") and " to " not in quantity.written:
+    if _FROM.search(before) and " to " not in quantity.written:
         return False  # what a fall begins from
+    if _OF_EMISSIONS.match(text, quantity.end) and not _LIMITED.search(text, begin, stop):
+        return False  # the share of a sector
     done = _DONE.search(text, max(begin, quantity.begin - _BEFORE), quantity.begin)
     aimed_at = sorted(year.last for year in years_of(text[begin:end]) if year.role == "target")
     if not (done and done[0].lower() in ("reduced", "lowered")):  # which may be said of each of several steps to come
         aimed_at = aimed_at[-1:]
     aims = quantity.year in aimed_at and any(year.role == "target" and year.last in aimed_at for year in years_of(clause))
     is_done = done or _RECORDED.search(clause)
-    return not ((is_done and not aims) or _REACHED.search(clause) or _OTHER.search(before[-_BEFORE:]))
+    return not ((is_done and not aims) or _NO_AIM.search(clause) or _OTHER.search(before[-_BEFORE:]))
 
 
 def _terms(text: str, start: int, stop: int, quantity: Quantity) -> str:
