@@ -192,11 +192,7 @@ def chunk_of(
 ) -> Answers:
     """Return a result in the form of the file, with matches in its content, and the chain of relations that led to it."""
     item, score = result.item, combined_score(result)
-    chunk: Answers = {
-        "id": item.item_id,
-        "content": item.content,
-        "combined_score": result.score if score is None else score,
-    }
+    chunk: Answers = {"id": item.item_id, "content": item.content, "combined_score": result.score if score is None else score}
     for field, keys in SIGNAL_FIELDS.items():
         chunk[field] = next((result.signals[key] for key in keys if key in result.signals), None)
     chunk["score"] = result.score

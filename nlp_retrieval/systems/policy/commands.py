@@ -128,9 +128,8 @@ def _study(config: Path | None, profile: str | None, index: Path | None, *, trus
             "give a configuration (study.yaml), or --index DIR --profile climate; or try: nlp-retrieval policy demo"
         )
     name = profile or "climate"
-    asked_by = load_profile(name)
     searcher, along = searchers_of(index, name, trust=trust)
-    return PolicyStudy(asked_by, with_word_vectors(searcher.open(index)), along), Path("answers")
+    return PolicyStudy(load_profile(name), with_word_vectors(searcher.open(index)), along), Path("answers")
 
 
 _SHOWN = ("recall@5", "recall@10", "ndcg@10")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -255,14 +256,10 @@ class PolicyStudy:
         with progress(f"asking {self.profile.name} by {self.profile.subject}", len(chosen)) as advance:
             for subject in chosen:
                 entries = _entries_in(files[subject], subject)
-                known = [entries.get(f"question_{number}") for number in numbers]
-                missing = [
-                    question
-                    for question, entry in zip(wanted, known, strict=True)
-                    if entry is None or entry["fingerprint"] != fingerprint
-                ]
+                known = {number: entries.get(f"question_{number}") for number in numbers}
+                missing = [one for one in wanted if (known[one.number] or {}).get("fingerprint") != fingerprint]
                 (answered if missing else kept).append(subject)
-                if any(entry is not None and entry["fingerprint"] != fingerprint for entry in known):
+                if any(known[question.number] for question in missing):
                     replaced.append(subject)
                 if missing:
                     compared = compared or self.compared(settings)
@@ -310,11 +307,7 @@ class PolicyStudy:
             "profile": profile.name,
             "passages": self.subjects[subject],
             "editions": n_editions(self._items(subject)),
-            "top_k": settings.top_k,
-            "min_similarity": settings.min_similarity,
-            "n_per_document": settings.n_per_document,
-            "keywords": settings.keywords,
-            "where": None if settings.where is None else dict(settings.where),
+            **{name: value for name, value in asdict(settings).items() if name != "method"},
         }
         return {"metadata": metadata, "questions": dict(sorted(entries.items(), key=lambda pair: pair[1]["question_number"]))}
 

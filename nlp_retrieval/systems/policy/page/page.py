@@ -49,15 +49,11 @@ def render_study(report: StudyReport, study: PolicyStudy) -> str:
     answers = [answer for file in files for answer in file.questions.values()]
     lists = [(method, chunks) for answer in answers for method, chunks in answer.lists().items()]
     known = {question.number: question.asked_of(f"the {study.profile.subject}") for question in study.profile.questions}
-    subjects = [
-        Subject(
-            f"s{number}",
-            file,
-            _relative(report.present[file.metadata.subject], report.output),
-            study.changes(file.metadata.subject),
-        )
-        for number, file in enumerate(files, start=1)
-    ]
+    subjects = []
+    for number, file in enumerate(files, start=1):
+        name, path = file.metadata.subject, report.present[file.metadata.subject]
+        shown = path.relative_to(report.output).as_posix() if path.is_relative_to(report.output) else path.name
+        subjects.append(Subject(f"s{number}", file, shown, study.changes(name)))
     return rendered(
         "policy.html",
         _FILES,
@@ -143,7 +139,3 @@ def _about(files: list[AnswerFile]) -> list[str]:
     if settings.where is not None:
         about.append(f"Only passages that fulfil a filter are searched: {json.dumps(settings.where, ensure_ascii=False)}.")
     return about
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
