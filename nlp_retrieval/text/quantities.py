@@ -44,19 +44,19 @@ _SCENARIO = re.compile(
     r"(?:baseline|reference|current[\s-]polic(?:y|ies))\s(?:scenario|projections?|case)|baseline levels?)\b",
     re.IGNORECASE,
 )
-_MONEY = r"\s?(?:US\$|[$€£])?\Z"
+_MONEY = r"\s?(?:US\$|[$€£]|(?-i:[A-Z]{3}))?\s?\Z"
 _ABOUT = re.compile(
     rf"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca\.|an estimated)|[~≈]){_MONEY}", re.I
 )
 _NOT = r"(?<!\bno\s)(?<!\bnot\s)"
 _LEAST = re.compile(
-    rf"(?:\b(?:at least|{_NOT}more than|over|(?:no|not) (?:less|fewer) than|minimum of|exceeding|above|mindestens|mind\."
+    rf"(?:\b(?:at least|{_NOT}(?:more than|over|exceeding|above)|(?:no|not) (?:less|fewer) than|minimum of|mindestens|mind\."
     rf"|au moins|al menos|por lo menos|almeno)|[>≥]){_MONEY}",
     re.IGNORECASE,
 )
 _MOSTLY = re.compile(
-    rf"(?:\b(?:at most|up to|{_NOT}(?:less|fewer) than|under|(?:no|not) more than|maximum of|below|höchstens|max\.|au plus"
-    rf"|como máximo|al massimo)|[<≤]){_MONEY}",
+    rf"(?:\b(?:at most|up to|{_NOT}(?:less|fewer) than|under|(?:no|not) (?:more than|over|above|exceed(?:ing)?)|maximum of"
+    rf"|below|höchstens|max\.|au plus|como máximo|al massimo)|[<≤]){_MONEY}",
     re.IGNORECASE,
 )
 _BEFORE = 40

@@ -55,7 +55,7 @@ def test_hedges_bounds_and_ranges_are_told() -> None:
     [
         ("no more than 20%", "most"), ("not more than 20%", "most"), ("no fewer than 20 people", "least"),
         ("not less than 20%", "least"), ("fewer than 20 people", "most"), ("mindestens 20 %", "least"),
-        ("au plus 20 %", "most")
+        ("au plus 20 %", "most"), ("not exceeding 20%", "most"), ("up to USD 20", "most"), ("over the 20 MW", "")
     ],
 )  # fmt: skip
 def test_a_denied_bound_is_the_other_one(text: str, bound: str) -> None:
