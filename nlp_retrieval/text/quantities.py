@@ -55,8 +55,8 @@ _LEAST = re.compile(
     re.IGNORECASE,
 )
 _MOSTLY = re.compile(
-    rf"(?:\b(?:at most|up to|{_NOT}(?:less|fewer) than|under|(?:no|not) (?:more than|over|above|exceed(?:ing)?)|maximum of"
-    rf"|below|höchstens|max\.|au plus|como máximo|al massimo)|[<≤]){_MONEY}",
+    rf"(?:\b(?:at most|up to|{_NOT}(?:less|fewer) than|under|(?:no|not) (?:more than|over|above|(?:to )?exceed(?:ing)?)"
+    rf"|maximum of|below|höchstens|max\.|au plus|como máximo|al massimo)|[<≤]){_MONEY}",
     re.IGNORECASE,
 )
 _BEFORE = 40
