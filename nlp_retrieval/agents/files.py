@@ -35,7 +35,7 @@ _ALIASES = (
     dict.fromkeys(QUESTION_IDS, "question_id")
     | {"type": "kind", "search_query": "query", "top_k": "k", "filter": "where"}
     | dict.fromkeys(("docids", "doc_ids", "retrieved", "hits"), "results")
-    | {name: "item_id" for name in ITEM_IDS if name not in (*QUESTION_IDS, "url")}
+    | {name: "item_id" for name in ITEM_IDS if name not in (*QUESTION_IDS, "url", "link")}
 )
 _OF_ANSWERS = ("answer", "citations", "complete", "input_tokens", "output_tokens", "price", "metadata")
 
@@ -74,8 +74,8 @@ def read_trajectories(
 
     Args:
         path: a file, or a folder of files: JSON lines of :func:`write_trajectories`, recorded sessions, messages of OpenAI
-            or Anthropic, trajectories of ATIF, or JSON lines with one step each. A conversation of several questions
-            is one trajectory for each of them, if ``questions`` has their texts, or ids such as ``31_2``.
+            or Anthropic, sessions of Claude Code, trajectories of ATIF, or JSON lines with one step each. A conversation of
+            several questions is one trajectory for each, if ``questions`` has their texts, or ids such as ``31_2``.
         tools: what tools do whose names do not say it: ``{"kb": "search", "page": "open"}``.
         questions: give transcripts their question ids, by equal text, and sessions the texts of their questions.
 
@@ -161,8 +161,9 @@ def _rows(file: Path) -> list[tuple[str, Any]]:
     for location, row in rows:
         if not isinstance(row, dict):
             raise SourceError(f"{location} is {kind(row)}; an object is expected")
-    if rows and ("role" in rows[0][1] or (".jsonl" not in file.name and len(rows) > 1 and "type" in rows[0][1])):
-        return [(str(file), {"messages": [row for _, row in rows]})]
+    said = [row["message"] for _, row in rows if row.get("type") in ("user", "assistant") and "message" in row]  # Claude Code
+    if said or (rows and ("role" in rows[0][1] or (".jsonl" not in file.name and len(rows) > 1 and "type" in rows[0][1]))):
+        return [(str(file), {"messages": said or [row for _, row in rows]})]
     return rows
 
 

@@ -114,9 +114,7 @@ class Session:
     ) -> None:
         for field, value in (("session", name), ("question_id", question_id), ("agent", agent)):
             if not isinstance(value, str) or len(value) > _LONGEST_NAME:
-                raise ConfigurationError(
-                    f"{field}={str(value)[:40]!r}...: expected a text of at most {_LONGEST_NAME} characters"
-                )
+                raise ConfigurationError(f"{field}={str(value)[:40]!r}...: take a text of at most {_LONGEST_NAME} characters")
         about = {"question_id": _named(question_id or name), "question": without_secrets(question), "agent": _named(agent)}
         self.name = _named(name or uuid.uuid4().hex)
         """Its name; one that looks like a secret is replaced by its digest, as are those of its question and agent."""

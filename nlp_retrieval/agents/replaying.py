@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import methodcaller
 from typing import Any
 
 from nlp_retrieval.agents.trajectory import AgentStep, Trajectory
@@ -116,10 +117,7 @@ def _can_be_asked(step: AgentStep) -> bool:
 
 def _search(asked: Sequence[AgentStep], searcher: Any, where: Where | None) -> dict[str, tuple[str, ...]]:
     """Return the results of every different search; those of one k and filter are asked together."""
-
-    def together(step: AgentStep) -> str:
-        return step.model_dump_json(include={"k", "where"})
-
+    together = methodcaller("model_dump_json", include={"k", "where"})
     answers: dict[str, tuple[str, ...]] = {}
     different = {step.model_dump_json(): step for step in asked}.values()
     for _, group in groupby(sorted(different, key=together), key=together):

@@ -307,9 +307,8 @@ class AgentSearcher(BaseSearcher):
         return partial(type(self), **self._arguments), (), {"local_only": self.local_only} | self.extra_state()
 
     def _answer(self, question: str, tools: AgentTools) -> AgentAnswer:
-        call = (
-            partial(self.agent, **self._inputs(question, tools)) if self._is_program else partial(self.agent, question, tools)
-        )
+        inputs = self._inputs(question, tools) if self._is_program else {}
+        call = partial(self.agent, **inputs) if inputs else partial(self.agent, question, tools)
         if self.lm is None:
             return _as_answer(call())
         from nlp_retrieval.lm.engine import answers_kept_if_good
@@ -442,9 +441,7 @@ def _as_answer(returned: Any) -> AgentAnswer:
         return returned if isinstance(returned, AgentAnswer) else AgentAnswer(returned or "")
     text, citations = getattr(returned, "answer", returned), getattr(returned, "citations", None)
     if isinstance(citations, str) or not (isinstance(text, str | None) and isinstance(citations, Sequence | None)):
-        raise EngineError(
-            f"the agent returned {returned!r:.80}; it returns a text, an AgentAnswer, or an object with an answer"
-        )
+        raise EngineError(f"the agent returned {returned!r:.80}; return a text, an AgentAnswer, or an object with an answer")
     return AgentAnswer(text or "", citations)
 
 

@@ -22,8 +22,9 @@ from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
-ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "file_id", "id", "_id", "url")
-_LISTS = ("results", "hits", "documents", "passages", "items", "chunks", "data", "result", "structuredContent", "content")
+ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "file_id", "id", "_id", "url", "link")
+_LISTS: tuple[str, ...] = ("results", "hits", "matches", "points", "docs", "ids", "documents", "passages", "items", "chunks")
+_LISTS += ("organic", "data", "result", "response", "web", "value", "structuredContent", "content")
 _QUERIES = ("query", "q", "search_query", "question", "text", "input", "queries")
 _COUNTS = ("k", "top_k", "topk", "n", "num_results", "limit")
 _FILTERS = ("where", "filter", "filters")
@@ -34,17 +35,24 @@ _HOSTED = ("web_search_call", "file_search_call", "mcp_call", "code_interpreter_
 """Calls of tools that OpenAI runs itself; others have a result of their own."""
 _SILENT = ("mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference", "compaction")
 """Messages of OpenAI that are neither text nor a call."""
+_UNREAD = ("parts", "function_call", "functionCall", "toolUse", "toolResult", "toolCallId")
+"""Where other forms have calls, which would be lost without a word."""
 
 _WRITTEN_ID = re.compile(
-    r"""\b(?:docid|doc_id|docno|item_id|document_id)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""", re.IGNORECASE
+    rf"""(?:\b(docid|doc_id|docno|item_id|document_id|url)["']?|["']({"|".join(ITEM_IDS)})["'])"""
+    r"""[ \t]{0,4}[:=][ \t]{0,4}["']?([^\s"',\]}]{1,500})""",
+    re.IGNORECASE,
 )
-_FAILURE = re.compile(r"error\s*(?::|\Z)", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"\w{0,60}(?:error|exception)\s*(?::|\Z)|(?:an )?error (?:executing|calling|running|occurred)\b|traceback \(", re.IGNORECASE
+)
 _NOTHING = re.compile(
     r"(?:found )?(?:no|0)\b[^.:\n]{0,60}\b(?:results?|documents?|matches|hits|passages?|items?)\b", re.IGNORECASE
 )
 _AMOUNT = TypeAdapter(Amount)
 _ENDS = ("status", "stop_reason", "finish_reason")
-_CUT = ("incomplete", "failed", "cancelled", "max_tokens", "length")
+_CUT: tuple[str, ...] = ("incomplete", "failed", "cancelled", "max_tokens", "length", "content_filter")
+_CUT += ("model_context_window_exceeded", "pause_turn")
 """What a response or a message says of its end if its text is no answer, or half of one."""
 NO_IDS = "no ids can be read in what came back"
 READ = "messages of OpenAI (Chat and Responses) and Anthropic, and ATIF are read"
@@ -56,9 +64,6 @@ class _Spent(NamedTuple):
     input_tokens: int | None = None
     output_tokens: int | None = None
     price: float | None = None
-
-
-_UNKNOWN = _Spent()
 
 
 @dataclass
@@ -88,8 +93,7 @@ class TranscriptReading:
 class _Text(NamedTuple):
     by: Literal["user", "agent"]
     text: str
-    cited: tuple[str, ...] = ()
-    """Ids in its annotations."""
+    cited: tuple[str, ...] = ()  # by its annotations
 
 
 class _Result(NamedTuple):
@@ -106,7 +110,7 @@ class _Call:
     tool: str
     arguments: object
     result: _Result | None = None
-    spent: _Spent = _UNKNOWN
+    spent: _Spent = field(default_factory=_Spent)
 
 
 def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | None:
@@ -114,8 +118,7 @@ def transcript_in(row: Mapping[str, Any], location: str) -> Mapping[str, Any] | 
     if isinstance(row.get("messages"), list):
         return row
     if isinstance(row.get("steps"), list) and str(row.get("schema_version")).startswith("ATIF-"):
-        by = row["agent"] if isinstance(row.get("agent"), dict) else {}
-        extra = row["extra"] if isinstance(row.get("extra"), dict) else {}
+        by, extra = (row[name] if isinstance(row.get(name), dict) else {} for name in ("agent", "extra"))
         about = {"agent": by.get("name"), "model": by.get("model_name"), "usage": row.get("final_metrics")}
         return {**extra, **about, "messages": list(_messages_of_atif(row["steps"], location))}
     asked, answered = row.get("input"), row.get("output")
@@ -165,7 +168,8 @@ def _trajectory(
     messages: list[Any], own: str | None, named: str, row: Mapping[str, Any], location: str, reading: TranscriptReading
 ) -> Trajectory:
     events, spent = _events(messages, location)
-    asked = next((event for event in events if isinstance(event, _Text) and event.by == "user"), _Text("user", ""))
+    said = [event for event in events if isinstance(event, _Text) and event.by == "user"] or [_Text("user", "")]
+    asked = next((event for event in said if plain_question(event.text) in reading.questions), said[0])
     events = [event for event in events if event is not asked]
     while events and isinstance(events[-1], _Text) and events[-1].by == "user":  # the user's last words are no answer
         events.pop()
@@ -196,17 +200,13 @@ def _messages_of_atif(steps: list[Any], location: str) -> Iterator[dict[str, Any
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):
             raise SourceError(f"{location}: step {number} is {kind(step)}; an object with a source is expected")
-        calls = [
-            {"id": call.get("tool_call_id"), "name": call.get("function_name"), "arguments": call.get("arguments")}
-            for call in step.get("tool_calls") or ()
-            if isinstance(call, dict)
-        ]
+        calls = step["tool_calls"] if isinstance(step.get("tool_calls"), list) else []
         role = "assistant" if step.get("source") == "agent" else step.get("source")
         usage = None if step.get("is_copied_context") else step.get("metrics")
         yield {"role": role, "content": step.get("message"), "tool_calls": calls, "usage": usage}
         observed = step.get("observation")
         results = observed.get("results") if isinstance(observed, dict) else None
-        waiting = [str(call["id"]) for call in calls]
+        waiting = [str(call.get("tool_call_id")) for call in calls if isinstance(call, dict)]
         for result in results if isinstance(results, list) and waiting else ():
             answered = str(result.get("source_call_id") or next(iter(waiting), "")) if isinstance(result, dict) else ""
             if answered in waiting:  # a result of no call is the environment's own
@@ -239,22 +239,22 @@ def _events(messages: list[Any], location: str) -> tuple[list[_Text | _Call], _S
     """Return the texts and the calls with their results, in order, and what all messages spent."""
     events: list[_Text | _Call] = []
     waiting: dict[str, list[_Call]] = {}
-    all_spent = [_UNKNOWN]
+    all_spent: dict[object, _Spent] = {None: _Spent()}
     for number, message in enumerate(messages, 1):
         where = f"{location}: message {number}"
         if not isinstance(message, dict):
             raise SourceError(f"{where} is {kind(message)}; an object with a role is expected")
         spent = _spent(message.get("usage"))
-        all_spent.append(spent)
+        all_spent[str(message["id"]) if message.get("id") else number] = spent  # logs give each block of a message a line
         for part in _parts(message, where):
             if isinstance(part, _Result):
                 _give(waiting, part, where)
                 continue
             events.append(part)
             if isinstance(part, _Call):
-                part.spent, spent = spent, _UNKNOWN  # it counts once
+                part.spent, spent = spent, _Spent()  # it counts once
                 waiting.setdefault(part.call_id, []).append(part)
-    known = [[value for value in column if value is not None] for column in zip(*all_spent, strict=True)]
+    known = [[value for value in column if value is not None] for column in zip(*all_spent.values(), strict=True)]
     return events, _Spent(*(sum(column) if column else None for column in known))
 
 
@@ -277,13 +277,17 @@ def _parts(message: Mapping[str, Any], where: str) -> Iterator[_Text | _Call | _
     if role == "tool":
         yield _Result(call_id, content, message.get("status") == "error")
     elif role in ("user", "assistant"):
+        held = [part for part in (message, *(content if isinstance(content, list) else ())) if isinstance(part, dict)]
+        if other := next((name for name in _UNREAD for part in held if part.get(name)), None):
+            raise SourceError(f"{where} has {other!r}, which is of a form that is not known; {READ}")
         called = message.get("tool_calls") or []
         yield from _blocks(content or message.get("refusal"), "user" if role == "user" else "agent", calls=not called)
         for call in called if isinstance(called, list) else []:
-            function = (call.get("function") or call.get("custom") or call) if isinstance(call, dict) else None
-            if not isinstance(function, dict):
+            if not isinstance(call, dict):
                 raise SourceError(f"{where}: a call of a tool is {kind(call)}; an object with 'function' is expected")
-            yield _Call(str(call.get("id") or ""), str(function.get("name")), _arguments(function))
+            function = next((each for name in ("function", "custom") if isinstance(each := call.get(name), dict)), call)
+            tool = next((function[name] for name in ("name", "function_name", "function") if function.get(name)), None)
+            yield _Call(str(call.get("id") or call.get("tool_call_id") or ""), str(tool), _arguments(function))
     elif form in _HOSTED:
         yield from _hosted(form, message)
     elif form.endswith("_call"):
@@ -343,33 +347,40 @@ def _blocks(content: Any, by: Literal["user", "agent"], *, calls: bool) -> Itera
 def ids_in(output: Any) -> list[str] | None:
     """Return the ids of results in what a tool returned, in order; None if it holds something and no ids."""
     if isinstance(output, str):
-        text, value = output.strip(), None
-        with suppress(ValueError):
-            value = parse_json(text) if text[:1] in ("[", "{") else None
-        written = _WRITTEN_ID.findall(text) or (None if text and not _NOTHING.match(text) else [])
-        return written if value is None else ids_in(value)
+        return _ids_in_text(output.strip())
     if isinstance(output, list):
-        if texts := [str(part.get("text")) for part in output if isinstance(part, dict) and part.get("type") in _TEXTS]:
+        parts = [each for part in output for each in (part if isinstance(part, list) else [part])]  # or a list for each query
+        if texts := [str(part.get("text")) for part in parts if isinstance(part, dict) and part.get("type") in _TEXTS]:
             with suppress(ValueError):
                 if all(each := [id_of(parse_json(text)) for text in texts]):  # of one item each
                     return each
             return ids_in("\n".join(texts))
-        listed = [item_id for part in output if (item_id := id_of(part))]
-        return listed if listed or not output else None
+        listed = [item_id for part in parts if (item_id := id_of(part))]
+        return listed if listed or not parts else None
     for name in _LISTS if isinstance(output, dict) else ():
         if isinstance(output.get(name), list | dict | str) and (ids := ids_in(output[name])) is not None:
             return ids
     return [] if output is None else None
 
 
+def _ids_in_text(text: str) -> list[str] | None:
+    """Return the ids in JSON; in other text, also JSON that was cut off, those under the first name of an id that it has."""
+    with suppress(ValueError):
+        if text[:1] in ("[", "{"):
+            return ids_in(parse_json(text))
+    written = dict[str, list[str]]()
+    for bare, quoted, item_id in _WRITTEN_ID.findall(text):
+        written.setdefault((bare or quoted).lower(), []).append(item_id if "(" in item_id else item_id.rstrip(").;"))
+    return next(filter(None, map(written.get, ITEM_IDS)), None if text and not _NOTHING.match(text) else [])
+
+
 def id_of(part: object) -> str:
     """Return the id of a result, itself or in an object; empty if there is none."""
     if not isinstance(part, dict):
         return _first_id({"id": part})
-    wrapped = (part.get(name) for name in ("item", "document", "metadata"))
-    inner: Mapping[str, Any] = next((value for value in wrapped if isinstance(value, dict)), {})
-    source = part.get("source")  # of a block with a search result
-    return _first_id(part) or _first_id(inner) or (source if isinstance(source, str) else "")
+    wrapped = map(part.get, ("item", "document", "metadata"))
+    source = {"id": part.get("source")}  # of a block with a search result
+    return next(filter(None, (_first_id(place) for place in (part, *wrapped, source) if isinstance(place, dict))), "")
 
 
 def _first_id(given: Mapping[str, Any]) -> str:
@@ -378,10 +389,9 @@ def _first_id(given: Mapping[str, Any]) -> str:
 
 def _query_in(given: Mapping[str, Any]) -> str:
     for value in map(given.get, _QUERIES):
-        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            return "\n".join(value)
-        if isinstance(value, str) and value:
-            return value
+        texts: list[Any] = value if isinstance(value, list) else [value]
+        if texts and all(isinstance(text, str) and text for text in texts):
+            return "\n".join(texts)
     return ""
 
 
@@ -422,16 +432,14 @@ def _plain(value: object) -> str:
 
 def _spent(given: object) -> _Spent:
     if not isinstance(given, dict):
-        return _UNKNOWN
+        return _Spent()
     known = dict[str, float]()
     for name, value in given.items():
         with suppress(ValidationError):
             known[name.removeprefix("total_")] = _AMOUNT.validate_python(value)  # ATIF has totals
     counts = {name: int(value) for name, value in known.items() if value == int(value)}
-    incoming = counts.get("prompt_tokens")
-    if incoming is None:
-        parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # Anthropic counts them apart
-        counted = [counts[name] for name in parts if name in counts]
-        incoming = min(sum(counted), MOST) if counted else None
+    parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")  # Anthropic counts them apart
+    counted = [counts[name] for name in (("prompt_tokens",) if "prompt_tokens" in counts else parts) if name in counts]
+    incoming = min(sum(counted), MOST) if counted else None
     outgoing = counts.get("output_tokens", counts.get("completion_tokens"))
     return _Spent(incoming, outgoing, next((known[name] for name in ("cost_usd", "cost") if name in known), None))

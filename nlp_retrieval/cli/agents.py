@@ -35,7 +35,7 @@ def evaluate(
     files: Files,
     config: Config = None,
     qrels: Qrels = None,
-    relevant_from: Annotated[int, typer.Option(help="The lowest grade that is relevant.")] = 1,
+    relevant_from: Annotated[int, typer.Option(min=1, help="The lowest grade that is relevant.")] = 1,
     tool: Tools = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page with the steps of each question.")] = None,
 ) -> None:

@@ -86,7 +86,11 @@ def test_a_transcript_that_was_cut_keeps_what_was_found_and_says_so(tmp_path: Pa
         (trajectory,) = read_trajectories(path)
     assert (trajectory.complete, trajectory.seen(), trajectory.opened()) == (False, ["whale", "krill"], [])
     assert trajectory.steps[-1].error == "the transcript ends before its result"
-    for row in (asked_and_answered() | {"status": "incomplete"}, [CHAT[1], {**CHAT[-1], "stop_reason": "max_tokens"}]):
+    ends = ("max_tokens", "model_context_window_exceeded", "content_filter")
+    for row in (
+        asked_and_answered() | {"status": "incomplete"},
+        *([CHAT[1], {**CHAT[-1], "stop_reason": end}] for end in ends),
+    ):
         with pytest.warns(RetrievalWarning, match="1 trajectory ends before an answer"):
             assert read_trajectories(written(tmp_path, "half.json", row))[0].answer
     whole = tmp_path / "torn.jsonl"
@@ -103,11 +107,32 @@ def test_results_without_ids_and_failed_calls_are_steps_with_an_error(tmp_path: 
     with pytest.warns(RetrievalWarning, match="1 search returned something without ids"):
         (trajectory,) = read_trajectories(written(tmp_path, "a.json", chat("Whales eat krill.")))
     assert (trajectory.searches[0].results, trajectory.searches[0].error) == ((), "no ids can be read in what came back")
-    (trajectory,) = read_trajectories(written(tmp_path, "b.json", chat("Error: the index is closed")))
-    assert trajectory.searches[0].error == "Error: the index is closed"
+    for said in ("Error: closed", "TimeoutError: closed", "Error executing tool search: closed", "Traceback (most recent call"):
+        (trajectory,) = read_trajectories(written(tmp_path, "b.json", chat(said)))
+        assert trajectory.searches[0].error == said
     broken = json.loads(json.dumps(CHAT).replace('{\\"query\\": \\"krill\\", \\"k\\": 2}', '{\\"query\\": \\"kri'))
     (trajectory,) = read_trajectories(written(tmp_path, "c.json", broken))
     assert trajectory.searches[0].error == "its arguments are no JSON object"
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        ('{"results": [{"id": "d1", "title": "Krill"}, {"id": "d2", "title": "Wha', ("d1", "d2")),
+        (
+            "Krill\nURL: https://a.org/Krill_(film)\n\nWhales\nURL: https://b.org.",
+            ("https://a.org/Krill_(film)", "https://b.org"),
+        ),
+        ("Errors in surveys, of 1999 (docid: d7; url: u).", ("d7",)),
+        ('{"response": {"numFound": 1, "docs": [{"id": "d1"}]}}', ("d1",)),
+        ('{"matches": [{"id": "d1", "score": 0.5}], "namespace": ""}', ("d1",)),
+        ('{"ids": [["d1", "d2"]], "documents": [["Krill", "Whales"]]}', ("d1", "d2")),
+    ],
+)
+def test_ids_are_read_from_what_search_engines_return(tmp_path: Path, content: str, ids: tuple[str, ...]) -> None:
+    messages = [*CHAT[:3], {**CHAT[3], "content": content}, CHAT[-1]]
+    (trajectory,) = read_trajectories(written(tmp_path, "a.json", messages))
+    assert (trajectory.searches[0].results, trajectory.searches[0].error) == (ids, "")
 
 
 @pytest.mark.parametrize("own", [{}, {"id": "same"}])
@@ -131,6 +156,11 @@ def test_calls_without_ids_of_their_own_are_answered_in_order(tmp_path: Path, ow
         (['{"question_id": "q", "steps": []}', '{"question_id": "q", "steps": []}'], "has two answers to question 'q'"),
         ([json.dumps({"messages": [*CHAT[:4], CHAT[3]]})], "message 5 is a second result of the call 'c1'"),
         ([json.dumps({"messages": [CHAT[1], {"type": "ai"}]})], "message 2 has the role None and the type 'ai'"),
+        ([json.dumps({"messages": [{"role": "user", "parts": [{"text": "a"}]}]})], "message 1 has 'parts', which is of a form"),
+        (
+            [json.dumps({"messages": [{"role": "assistant", "content": [{"toolUse": {"name": "search"}}]}]})],
+            "message 1 has 'toolUse'",
+        ),
     ],
 )
 def test_lines_that_are_wrong_are_refused_with_their_place(tmp_path: Path, lines: list[str], message: str) -> None:
@@ -253,6 +283,10 @@ def test_a_conversation_is_a_trajectory_for_each_turn_that_has_gold(tmp_path: Pa
         assert [first.question_id, second.question_id] == ids
         assert (first.seen(), second.seen()) == (["whale", "krill"], ["orca"])
         assert (second.question, second.answer) == ("And who eats whales?", "[orca]")
+    (first,) = read_trajectories(
+        written(tmp_path, "a.json", [{"role": "user", "content": "cwd: /"}, *CHAT]), questions=QUESTIONS
+    )
+    assert (first.question_id, first.question) == ("q1", "What eats krill?"), "the first message need not be the question"
     again = read_trajectories(written(tmp_path, "a.json", [*CHAT, *CHAT[1:]]), questions=QUESTIONS)
     assert [trajectory.question_id for trajectory in again] == ["q1", "q1:2"], "one question asked again"
     (whole,) = read_trajectories(written(tmp_path, "a.json", {"messages": chat, "qid": 31}), questions=QUESTIONS)
