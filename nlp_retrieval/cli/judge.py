@@ -152,14 +152,14 @@ def serve(
 def import_(
     project: Project,
     file: Annotated[Path, typer.Argument(help="TREC qrels, CSV, TSV or JSON lines.")],
-    judge: Annotated[str, typer.Option("--judge", help="Under whose name.")] = "imported",
+    judge: Annotated[str, typer.Option("--judge", help="Under whose name; an export has its own.")] = "imported",
 ) -> None:
     """Add judgements that exist already."""
     from nlp_retrieval.judging.project import JudgingProject
 
     added, unknown = JudgingProject(project).import_qrels(file, judge)
     left = f"; {unknown:,} left out, as no system of this project found what they judge" if unknown else ""
-    say(f"{file}: {counted(added, 'judgement')} added as {judge}{left}")
+    say(f"{file}: {counted(added, 'judgement')} added{left}")
 
 
 @app.command()

@@ -15,8 +15,7 @@ from nlp_retrieval.judging.project import JudgingProject
 from nlp_retrieval.text.printing import counted
 from nlp_retrieval.text.surfaces import words_of
 
-_FEWEST = 0.95
-"""Least share of judged passages among the first k with which a figure is called safe."""
+_FEWEST = 0.95  # least share of judged passages among the first k with which a figure is called safe
 
 
 @dataclass(frozen=True)

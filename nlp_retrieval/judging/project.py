@@ -22,8 +22,9 @@ from nlp_retrieval.core.components.component import canonical_json
 from nlp_retrieval.core.files.atomic import write_output
 from nlp_retrieval.core.files.database_file import DatabaseRow
 from nlp_retrieval.core.files.opening import expanded
-from nlp_retrieval.core.files.records import encode_id
+from nlp_retrieval.core.files.records import as_id, encode_id
 from nlp_retrieval.core.models import Query, SearchableItem
+from nlp_retrieval.core.unicode import normalize
 from nlp_retrieval.errors import ConfigurationError, IndexMissingError, InputError, SourceError
 from nlp_retrieval.evaluation.rankings import Ranking
 from nlp_retrieval.evaluation.resampling import family_numbers
@@ -45,14 +46,14 @@ from nlp_retrieval.judging.records import (
     Progress,
     RelevanceJudgement,
 )
-from nlp_retrieval.loaders.judgements import format_of, read_judgements
+from nlp_retrieval.loaders.files import read_json_file_of_records
+from nlp_retrieval.loaders.judgements import Judgement, Judgements, collect_judgements, format_of, read_judgements
 from nlp_retrieval.text.printing import visible
 
 INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by the passage alone, not by what else you know."
 
 _MOST_NOTE, _MOST_NAME = 10_000, 100
 _LEASE = timedelta(minutes=30)
-_SHOWN = 5
 
 _JUDGEMENT = (
     "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, "
@@ -148,16 +149,9 @@ class JudgingProject:
             raise refusal
         if budget is not None and budget < 1:
             raise ConfigurationError(f"budget={budget}; take at least 1 pair")
-        settings = ProjectSettings(
-            design,
-            depth,
-            SCALES.get(scale, (scale,)) if isinstance(scale, str) else tuple(scale),
-            relevant_from,
-            instructions,
-            unit,
-            measure or f"precision@{depth}",
-            None if comparisons is None else tuple(comparisons),
-        )
+        grades = SCALES.get(scale, (scale,)) if isinstance(scale, str) else tuple(scale)
+        asked, measure = None if comparisons is None else tuple(comparisons), measure or f"precision@{depth}"
+        settings = ProjectSettings(design, depth, grades, relevant_from, instructions, unit, measure, asked)
         pool, order, texts = pooled(list(queries), runs, items, settings)
         pool = choose(pool, design, budget, seed, settings.measure, settings.comparisons)
         database = JudgingDatabase(target / PROJECT_FILE)
@@ -418,45 +412,50 @@ class JudgingProject:
         """Add judgements from a file: TREC qrels, CSV, TSV or JSON lines. All are added, or none.
 
         Args:
-            path: the file.
-            judge: under whose name; a grade that contradicts one of theirs is an error.
+            path: the file; of an export in JSON lines, people's grades are added, each under the name of its judge.
+            judge: under whose name those of other files are added; a grade that contradicts one of theirs is an error.
 
         Returns:
             How many were added, and how many are of pairs that the project does not have.
 
         Raises:
-            SourceError: the file cannot be read, contradicts itself or what the judge said, or has a grade that is not on the
+            SourceError: the file cannot be read, contradicts itself or what a judge said, or has a grade that is not on the
                 scale.
+            InputError: a judge has the name of a model here.
         """
-        name, qrels, best = checked_name(judge), read_judgements(path), len(self.settings.scale) - 1
-        pool = self._design
+        pool, best, contradict = self._design, len(self.settings.scale) - 1, list[str]()
         pairs = {(pool.query_ids[pool.pair_query[pair]], item): pair for pair, item in enumerate(pool.item_ids)}
-        entries = {(query, item): max(grade, 0) for query, grades in qrels.items() for item, grade in grades.items()}
-        known = [(pairs[key], key, grade) for key, grade in entries.items() if key in pairs]
-        for _, (query, item), grade in known:
-            if grade > best:
-                raise SourceError(
-                    f"{path}: query {query!r}, item {item!r} has grade {grade}, and this project's grades end at {best}; scale "
-                    "the grades of the file, or make a project with the scale of the file"
-                )
+        given = [
+            (query, item, by, max(grade, 0))
+            for by, qrels in _by_judge(path, checked_name(judge)).items()
+            for query, own in qrels.items()
+            for item, grade in own.items()
+        ]
+        known = [(pairs[query, item], by, grade) for query, item, by, grade in given if (query, item) in pairs]
         with self._database.changing() as connection:
-            select = "SELECT pair, grade FROM standing WHERE judge = ? AND grade IS NOT NULL"
-            before = dict(connection.execute(select, (name,)).fetchall())
-            contradict = [
-                f"query {query!r}, item {item!r}: {grade} there, {before[pair]} here"
-                for pair, (query, item), grade in known
-                if before.get(pair, grade) != grade
-            ]
+            select = "SELECT pair, judge, grade FROM standing WHERE grade IS NOT NULL"
+            before = {(pair, by): grade for pair, by, grade in connection.execute(select)}
+            for pair, by, grade in known:
+                said = f"query {pool.query_ids[pool.pair_query[pair]]!r}, item {pool.item_ids[pair]!r}"
+                if grade > best:
+                    raise SourceError(
+                        f"{path}: {said} has grade {grade}, and this project's grades end at {best}; scale the grades of the "
+                        "file, or make a project with the scale of the file"
+                    )
+                if (there := before.get((pair, by), grade)) != grade:
+                    contradict.append(f"{said}: {grade} there, {there} by {visible(by.strip())} here")
             if contradict:
                 raise SourceError(
-                    f"{path}: {len(contradict)} of its judgements contradict what {visible(name)} said "
-                    f"({'; '.join(contradict[:_SHOWN])}); nothing was imported. Correct the file, or import it under another "
-                    "name as a second opinion (--judge NAME)"
+                    f"{path}: {len(contradict)} of its judgements contradict what was said ({'; '.join(contradict[:5])}); "
+                    "nothing was imported. Correct the file, or import it under another name as a second opinion (--judge NAME)"
                 )
-            new = [(pair, grade) for pair, _, grade in known if pair not in before]
-            for pair, grade in new:
-                _insert(connection, pair, "graded", grade, name, note=f"from {Path(path).name}")
-        return len(new), len(entries) - len(known)
+            new = [each for each in known if each[:2] not in before]
+            for by in {by for _, by, _ in new}:
+                _refuse_taken(connection, by.strip(), is_model=False)
+            for pair, by, grade in new:
+                decision: Decision = "settled" if by.endswith("\n") else "graded"
+                _insert(connection, pair, decision, grade, by.strip(), note=f"from {Path(path).name}")
+        return len(new), len(given) - len(known)
 
     def close(self) -> None:
         """Close the file; it is reopened when needed."""
@@ -465,10 +464,24 @@ class JudgingProject:
 
 def checked_name(name: str) -> str:
     """Return a judge's name without spaces around it; an InputError says that it cannot be used."""
-    stripped = " ".join(name.split())
+    stripped = " ".join(normalize("NFC", name).split())
     if not stripped or len(stripped) > _MOST_NAME or visible(stripped) != stripped:
         raise InputError(f"the judge's name is {visible(stripped[:40])!r}; write 1 to {_MOST_NAME} visible characters")
     return stripped
+
+
+def _by_judge(path: str | Path, judge: str) -> dict[str, Judgements]:
+    """Return the judgements of a file by the name under which they stand: in an export, people's under names of their own."""
+    rows = list(read_json_file_of_records(path)) if format_of(path) == "json" else []
+    if not any("is_model" in row for _, row in rows):
+        return {judge: read_judgements(path)}
+    given: dict[str, list[Judgement]] = {}
+    for location, row in rows:
+        if row.get("grade") is not None and not row.get("is_model"):
+            by = checked_name(str(row.get("judge"))) + "\n" * (row.get("decision") == "settled")
+            query, item = (as_id(location, name, row.get(name)) for name in ("query_id", "item_id"))
+            given.setdefault(by, []).append((location, query, item, row["grade"], ""))
+    return {by: collect_judgements(own, path) for by, own in given.items()}
 
 
 def _refuse_taken(connection: sqlite3.Connection, name: str, *, is_model: bool) -> None:

@@ -188,31 +188,19 @@ def write_pool(
     connection: sqlite3.Connection, pool: JudgingPool, queries: Sequence[Query], passages: Sequence[SearchableItem], seed: int
 ) -> None:
     """Write the pairs, their queries, texts and order, and the rankings."""
-    connection.executemany(
-        "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            (number, query.query_id, query.text, query.family, query.is_synthetic, drawn)
-            for number, (query, drawn) in enumerate(zip(queries, pool.drawn.tolist(), strict=True))
-        ],
-    )
+    drawn = enumerate(zip(queries, pool.drawn.tolist(), strict=True))
+    asked = [(number, each.query_id, each.text, each.family, each.is_synthetic, is_drawn) for number, (each, is_drawn) in drawn]
+    connection.executemany("INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)", asked)
     digests = [sha256_of_text(item) for item in passages]
-    connection.executemany(
-        "INSERT OR IGNORE INTO texts VALUES (?, ?, ?)",
-        [(sha256, item.title, item.content) for sha256, item in zip(digests, passages, strict=True)],
-    )
+    texts = [(sha256, item.title, item.content) for sha256, item in zip(digests, passages, strict=True)]
+    connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?, ?)", texts)
     columns = (pool.pair_query.tolist(), pool.item_ids, digests, pool.chosen.tolist(), judging_order(pool, seed))
-    connection.executemany(
-        "INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?)", [(number, *row) for number, row in enumerate(zip(*columns, strict=True))]
-    )
-    connection.executemany(
-        "INSERT INTO rankings VALUES (?, ?, ?, ?)",
-        [
-            (system, query, rank, pair)
-            for system, lists in pool.systems.items()
-            for query, pairs in enumerate(lists)
-            for rank, pair in enumerate(pairs.tolist(), start=1)
-        ],
-    )
+    pairs = zip(range(len(digests)), *columns, strict=True)
+    connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?)", pairs)
+    for system, lists in pool.systems.items():
+        for query, found in enumerate(lists):
+            ranked = [(system, query, rank, pair) for rank, pair in enumerate(found.tolist(), start=1)]
+            connection.executemany("INSERT INTO rankings VALUES (?, ?, ?, ?)", ranked)
 
 
 def read_pool(database: DatabaseFile, relevant_from: int) -> JudgingPool:

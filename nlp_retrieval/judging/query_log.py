@@ -11,13 +11,13 @@ import hashlib
 import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from nlp_retrieval.core.files.records import quoted
+from nlp_retrieval.core.files.records import plain_name, quoted
 from nlp_retrieval.core.models import Query
 from nlp_retrieval.core.queries import has_no_words
 from nlp_retrieval.core.secrets import without_secrets
@@ -29,10 +29,10 @@ from nlp_retrieval.loaders.records import missing_field
 from nlp_retrieval.loaders.tables import read_rows
 from nlp_retrieval.retrievers.link_graph.tables import stem_of
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
-from nlp_retrieval.text.printing import visible
 from nlp_retrieval.text.surfaces import words_of
 
-_TEXT_NAMES = ("query", "question", "text", "search", "search_term", "search term", "keyword", "top queries", "q", "input")
+_TEXT_NAMES: tuple[str, ...] = ("query", "question", "text", "search", "search_term", "keyword", "top_queries", "q", "input")
+_TEXT_NAMES += ("search_query", "user_query", "query_text")
 _LONGEST, _SHORTEST_TYPO = 2_000, 5
 _HALF, _MASK = 2**63, 2**64 - 1
 _ENDS = " ?!.,;:\u2026\uff1f\uff01\u3002"
@@ -83,7 +83,7 @@ def sample_log(path: str | Path, count: int | None = None, *, seed: int = 0, col
     for entry in _entries(path, column):
         entries += 1
         if len(entry) <= _LONGEST and not has_no_words(text := str(without_secrets(entry))):
-            spellings.setdefault(_same_question(text), Counter())[" ".join(visible(text).split())] += 1
+            spellings.setdefault(_same_question(text), Counter())[" ".join(text.split())] += 1
     if not spellings:
         raise SourceError(f"{path} holds no question with a word in it; give a log with a question per line or row")
     texts = [each.most_common(1)[0][0] for each in spellings.values()]
@@ -163,20 +163,19 @@ def _entries(path: str | Path, column: str | None) -> Iterator[str]:
         return
     rows = read_json_file_of_records(path) if form == "json" else read_rows(path)
     field, has_field = column, False
-    lacking: SourceError | None = None
+    first: tuple[str, Collection[str]] | None = None
     for location, row in rows:
+        first = first or (location, row)
         if field is None:
-            by_name = {name.strip().lower(): name for name in row}
+            by_name = {plain_name(name): name for name in row}
             field = next((by_name[name] for name in _TEXT_NAMES if name in by_name), None)
         if field is None:
             raise SourceError(
                 f"{location}: no column has a usual name for a question (found: {quoted(row)}); pass column= and its name, or "
                 "call a file with a question per line and without a line of names .txt"
             )
-        if lacking is None and field not in row:
-            lacking = missing_field(location, "column", field, row, _TEXT_NAMES)
         has_field = has_field or field in row
         value = row.get(field)
         yield value if isinstance(value, str) else ""
-    if lacking is not None and not has_field:
-        raise lacking
+    if first and field and not has_field:
+        raise missing_field(first[0], "column", field, first[1], _TEXT_NAMES)

@@ -88,7 +88,7 @@ def _grade(location: str, written: object) -> int:
     if isinstance(written, bool) or not _GRADE.fullmatch(text):
         raise SourceError(
             f"{location}: the grade is {text[:40]!r}; it must be an integer of at most 9 digits; "
-            "round or scale the grades of the file"
+            "round or scale the grades of the file, and leave out rows without one"
         )
     return int(text.partition(".")[0])
 

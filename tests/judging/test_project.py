@@ -13,8 +13,8 @@ import ir_measures
 import numpy as np
 import pytest
 
-from nlp_retrieval.errors import ConfigurationError, InputError
-from nlp_retrieval.judging import JudgingProject
+from nlp_retrieval.errors import ConfigurationError, InputError, SourceError
+from nlp_retrieval.judging import JudgingProject, ModelGrade
 
 from .world import RUNS, make
 
@@ -154,3 +154,20 @@ def test_exports_are_read_by_others(project, tmp_path):
     other = make(tmp_path / "again", scale="graded")
     assert other.import_qrels(tmp_path / "out.jsonl", "Ann") == (2, 0)
     assert other.qrels() == project.qrels()
+
+
+def test_an_export_gives_all_judges_their_own_grades_back_and_those_of_a_model_to_nobody(project, tmp_path):
+    for judge, grade in (("Ann", 3), ("Zoe\u0308", 0), ("Zo\u00eb", 1)):
+        project.judge(0, grade, judge)
+    project.judge(0, 2, "Ann", decision="settled")
+    project.judge(1, None, "Ann", decision="skipped")
+    project.judge_by_model("model", [ModelGrade(pair, 0.4) for pair in range(3)])
+    project.export(tmp_path / "out.jsonl")
+    other = make(tmp_path / "again", scale="graded")
+    assert other.import_qrels(tmp_path / "out.jsonl", "somebody") == (3, 0)
+    assert (other.grades(), other.qrels(), other.disputed()) == (project.grades(), project.qrels(), [])
+    assert other.grades().keys() == {"Ann", "Zo\u00eb"}
+    assert other.import_qrels(tmp_path / "out.jsonl", "somebody") == (0, 0)
+    other.judge(0, 0, "Ann")
+    with pytest.raises(SourceError, match=r"1 of its judgements contradict what was said .*: 3 there, 0 by Ann here"):
+        other.import_qrels(tmp_path / "out.jsonl", "somebody")

@@ -19,14 +19,14 @@ LOG = [
     "café hours",
     "",
     "?!",
-    "foxes",
+    "\u200ffoxes",
 ]
 
 
 def test_case_spaces_and_unicode_make_no_other_question(tmp_path):
     (tmp_path / "log.txt").write_text("".join(f"{line}\n" for line in LOG), "utf-8")
     sample = sample_log(tmp_path / "log.txt")
-    assert [query.text for query in sample.queries] == ["Who eats krill?", "cafe\u0301 hours", "foxes"]
+    assert [query.text for query in sample.queries] == ["Who eats krill?", "cafe\u0301 hours", "\u200ffoxes"]
     assert (sample.entries, sample.unusable, sample.repeated, sample.distinct) == (8, 2, 3, 3)
     assert [query.metadata["times"] for query in sample.queries] == [3, 2, 1]
     assert not any(query.is_synthetic or query.family for query in sample.queries)
@@ -66,7 +66,7 @@ def test_families_are_those_of_a_comparison_of_every_two():
 
 
 def test_a_csv_becomes_a_file_that_queries_are_read_from(tmp_path):
-    (tmp_path / "log.csv").write_text('date,Query,clicks\n1,"krill, whose food?",9\n2,foods of whales,1\n2,whale food,1\n')
+    (tmp_path / "log.csv").write_text('date,User Query,clicks\n1,"krill, whose food?",9\n2,foods of whales,1\n2,whale food,1\n')
     done = ended(["judge", "questions", "from-log", str(tmp_path / "log.csv"), str(tmp_path / "asked.jsonl")])
     assert done.code == 0, done.err
     assert "3 entries, 0 without words or too long, 0 repeated; 3 questions in 2 families" in done.err
