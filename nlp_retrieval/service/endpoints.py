@@ -115,7 +115,7 @@ def faults_of(faults: Sequence[Mapping[str, Any]]) -> str:
     """Return the first faults of a request and their places, as pydantic lists them; not its values, which may be anything."""
     shown = []
     for fault in faults[:5]:
-        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body")
+        place = ".".join(str(part)[:60] for part in fault["loc"] if part != "body" or len(fault["loc"]) == 1)
         unknown = fault["type"] == "extra_forbidden"
         said = "there is no such field" if unknown else str(fault["msg"]).removeprefix("Value error, ")
         shown.append(f"{place}: {said}" if place else said)

@@ -150,7 +150,7 @@ class RequestGuard:
         if too_large or len(body) > self._most:
             said = f"the body is larger than {self._most:,} bytes; send less at a time"
             raise RefusedError(413, "too_large", said, {"connection": "close"})
-        whole = bytes(body)
+        whole = bytes(body).removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as PowerShell sends it
         if kind != "application/json" and (kind or whole):  # an endpoint without a body needs neither
             raise RefusedError(415, "wrong_content_type", "send JSON, with the header Content-Type: application/json")
         try:

@@ -120,7 +120,7 @@ def test_a_page_in_a_browser_cannot_ask(http, subtests):
             ({"Content-Type": "text/plain"}, 415),
         ):
             with subtests.test(str(headers)):
-                answer = client.post("/mcp", content=json.dumps(HELLO), headers=ASKS | kind | headers)
+                answer = client.post("/mcp", content=f"\ufeff{json.dumps(HELLO)}", headers=ASKS | kind | headers)
                 assert answer.status_code == status, answer.text
 
 
