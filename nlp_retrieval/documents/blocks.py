@@ -105,9 +105,11 @@ _ADDRESS = re.compile(
     r"|(?:\barxiv(?: (?:e-?)?preprints?)? ?:? ?(?:arxiv: ?)?|(?<![\w./])abs/)"
     r"(?P<arxiv>(?:[a-z-]{2,20}(?:\.[a-z]{2})?/[0-9]{7}|[0-9]{4}\.[0-9]{4,5})(?:v[0-9]{1,2})?)"
     rf"|(?<![\w./@-])(?P<site>(?:arxiv\.org/|www\.{_REST}){_REST}{{2,2000}})"
-    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\b(?P<central>PMC[0-9]{5,9})\b)",
+    r"|\bPMID ?: ?(?P<pubmed>[0-9]{1,9})\b|\bPMC(?P<central>[0-9]{5,9})\b)",
     re.IGNORECASE,
 )
+_PAGES = {"url": "{}", "site": "https://{}", "doi": "https://doi.org/{}", "arxiv": "https://arxiv.org/abs/{}"}
+_PAGES |= {"pubmed": "https://pubmed.ncbi.nlm.nih.gov/{}", "central": "https://pmc.ncbi.nlm.nih.gov/articles/PMC{}"}
 
 
 def trimmed(url: str) -> str:
@@ -139,15 +141,8 @@ def web_address(url: str) -> str:
 
 
 def _page_of(match: re.Match[str]) -> str:
-    if match["doi"]:
-        return "https://doi.org/" + trimmed(match["doi"])
-    if match["arxiv"]:
-        return "https://arxiv.org/abs/" + match["arxiv"]
-    if match["pubmed"]:
-        return f"https://pubmed.ncbi.nlm.nih.gov/{match['pubmed']}"
-    if match["central"]:
-        return f"https://pmc.ncbi.nlm.nih.gov/articles/{match['central'].upper()}"
-    return trimmed(match["url"] or "https://" + match["site"])
+    kind = match.lastgroup or "url"
+    return _PAGES[kind].format(trimmed(match[kind]))
 
 
 def plain_links(text: str) -> Iterator[tuple[str, str]]:
@@ -328,9 +323,9 @@ def _written(block: TextBlock) -> tuple[str, dict[int, int]]:
 class Draft:
     """Pieces of a block in the making; characters that nobody sees are left out of them and counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, removed: Counter[str] | None = None) -> None:
         self._pieces: list[Piece] = []
-        self.removed = Counter[str]()
+        self.removed = Counter[str]() if removed is None else removed
 
     def __bool__(self) -> bool:
         return any(piece.kind != "break" and (piece.text.strip() or piece.url) for piece in self._pieces)
@@ -360,8 +355,8 @@ class Draft:
 
 # Raised text: ``22<sup>[2]</sup> stops`` says 22 stops, ``10<sup>6</sup>`` is a million and ``m<sup>2</sup>`` a unit.
 
-_MAY_BE_RAISED = "0123456789+-\u2212()n"
-_RAISED = str.maketrans(_MAY_BE_RAISED, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
+_MAY_BE_RAISED = "0123456789+-\u2212\u2013()n"
+_RAISED = str.maketrans(_MAY_BE_RAISED, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾ⁿ")
 _NUMBERS = r"[0-9]{1,3}(?:\s?[,;\u2013-]\s?[0-9]{1,3}){0,9},?"
 _MARK = re.compile(
     rf"{_NUMBERS}|[\[\u3010(]\s?{_NUMBERS}\s?[\]\u3011)]|[*\u2020\u2021\u00a7\u00b6]{{1,3}}"
@@ -384,8 +379,9 @@ def _settled(pieces: Sequence[Piece], at: int) -> Piece:
     before = "".join(one.text for one in pieces[max(0, at - 3) : at] if one.kind in ("text", "code"))[-24:]
     after = pieces[at + 1].text if at + 1 < len(pieces) and pieces[at + 1].kind == "text" else ""
     is_power = piece.text.isdigit() and len(piece.text) < 3 and _BEFORE_POWER.search(before)
+    is_letter = before[-1:].isdigit() and piece.text in set("abcdfg")  # of a note below a table
     is_isotope = (not before or before[-1].isspace() or before[-1] in "([") and after[:1].isalpha()
-    if _MARK.fullmatch(piece.text) and not is_power and not is_isotope:
+    if is_letter or (_MARK.fullmatch(piece.text) and not is_power and not is_isotope):
         return piece
     return Piece("text", as_raised(piece.text), piece.line)
 

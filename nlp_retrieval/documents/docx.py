@@ -28,7 +28,7 @@ _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _READ = "document body footnotes footnote endnotes endnote p r t tbl tr tc hyperlink pict txbxContent del moveFrom".split()
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w{1,40})/")  # namespaces of the strict form of the format
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
-_SIGNS = {f"{_M}den": "/", f"{_M}sup": "^", f"{_M}rad": "√"}  # in a formula that becomes a line of text: x = 1/2
+_SIGNS = {f"{_M}den": ("/", ""), f"{_M}sup": ("^", ""), f"{_M}rad": ("√", ""), f"{_M}nary": ("∫", ""), f"{_M}d": ("(", ")")}
 _FIELD = re.compile(r'([^"]*)"(?:.*\\l\s+"([^"]+))?')  # the address of a field as mammoth gives it, with its switches
 _LOOKS = ("strike", "dstrike", "vertAlign", "vanish")
 _MAIN = "word/document.xml"
@@ -172,9 +172,16 @@ def _simplify(  # noqa: PLR0912 -- a loop for each kind of element
             each.tag = _W + other
     for br in root.iter(f"{_W}br"):
         br.attrib.clear()
+    sign = ElementMaker(namespace=_M[1:-1]).t
+    for part in list(root.iter(*_SIGNS)):  # of a formula, which becomes a line of text: x = (1+y)/2
+        own = {each.tag: each.get(f"{_M}val", "") for each in part.iterfind("*/*")}
+        begin, end = _SIGNS[part.tag]
+        part.insert(0, sign(own.get(f"{_M}begChr", own.get(f"{_M}chr", begin))))
+        part.append(sign(own.get(f"{_M}endChr", end)))
+        for other in part.findall(f"{_M}e")[1:]:
+            other.insert(0, sign("|"))
     for formula in list(root.iter(f"{_M}oMath")):
-        parts = ((part.text or "") if part.tag == f"{_M}t" else _SIGNS.get(part.tag, "") for part in formula.iter())
-        formula.getparent().replace(formula, make.r(make.t("".join(parts))))
+        formula.getparent().replace(formula, make.r(make.t("".join(formula.itertext(f"{_M}t", with_tail=False)))))
     for sign in root.iter(f"{_W}sym"):
         if not 0xE000 <= (code := int(sign.get(f"{_W}char", "F000"), 16)) < 0xF900:  # not of a font of symbols
             sign.tag, sign.text = f"{_W}t", chr(code)

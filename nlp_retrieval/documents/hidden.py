@@ -26,7 +26,6 @@ WORDS = {name: frozenset(words.split()) for name, words in read_yaml(Path(__file
 # tag of elements to be removed together, since lxml refuses to move text with control characters; no author can write it
 _LEFT_OUT = f"x-left-out-{token_hex(8)}"
 _LENGTHS = ("font-size", "left", "right", "top", "bottom", "text-indent", "margin-left", "margin-top")
-_KEYWORDS = {name: WORDS[name] for name in ("display", "visibility", "position")}
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96.0, "vw": 12.8, "vh": 7.2, "rem": 16.0}
 _LETTER, _WIDTH = 16.0, 1280.0
 _TINY, _FAINT, _FAR = 3.0, 0.05, 500.0
@@ -178,7 +177,7 @@ def _values(name: str, words: list[Any]) -> Iterator[tuple[str, Any]]:
         yield name, ink
     elif name == "opacity" and words[0].type in ("number", "percentage"):
         yield name, max(0.0, min(1.0, words[0].value / (100 if words[0].type == "percentage" else 1)))
-    elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & _KEYWORDS.get(name, set()):
+    elif (name in _LENGTHS and _length(words[0], 1, 1) is not None) or idents & WORDS.get(name, frozenset()):
         yield name, words[0] if name in _LENGTHS else words[0].lower_value
 
 
@@ -208,8 +207,7 @@ def _declared(matcher: Matcher, element: _Element | None, node: Any) -> dict[str
         by_class = (matcher.class_selectors.get(name, ()) for name in element.classes)
         by_name = matcher.lower_local_name_selectors.get(element.local_name, ())
         element.charge(sum(map(len, (matcher.other_selectors, by_name, *by_class))))
-        matches = sorted(matcher.match(element), key=lambda one: one[:2])
-        matching = [*(rules for *_, pseudo, rules in matches if pseudo is None), *matching]
+        matching = [*(rules for *_, pseudo, rules in matcher.match(element) if pseudo is None), *matching]
         element.charge(sum(map(len, matching)))
     every = [declaration for declarations in matching for declaration in declarations]
     return {name: value for important in (False, True) for is_important, name, value in every if is_important == important}

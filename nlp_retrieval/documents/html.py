@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import count, takewhile
 from secrets import token_hex
 from typing import Any
 from urllib.parse import unquote
@@ -20,9 +20,9 @@ from nlp_retrieval.documents.hidden import WORDS, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _OURS = token_hex(8)
-# elements that readers of other formats write: the mark of a note or work, a note (both with a "name"), and the beginning of a
-# line; no author of a page can write them, since their names differ in each process
-MARK, NOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "line"))
+# elements that readers of other formats write: the mark of a note or work, a note (both with a "name"), one that stands in the
+# text, and the beginning of a line; no author of a page can write them, since their names differ in each process
+MARK, NOTE, FOOTNOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "inner", "line"))
 # attributes: the line of an element, the label of a link, which stays one if it leads to no page, and the number of an item
 AT, LABEL, NUMBER = (f"{name}-{_OURS}" for name in ("line", "label", "number"))
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
@@ -33,6 +33,8 @@ _LONGEST_SPANNED = 120
 _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
+_BESIDE = re.compile(r"\b(?:foot|side|margin)note\b|ltx_role_footnote")
+_YEAR = re.compile(r"\s*[\[(][^\[\]()]*[0-9][^\[\]()]*[\])]\s*\Z")  # of "Frisch (1965)"
 
 
 def read_html(text: str, where: str) -> Document:
@@ -52,8 +54,6 @@ def parse_page(text: str, where: str) -> Any:
     """Return the root of a page of HTML."""
     from lxml import etree, html
 
-    if not text.strip():
-        raise SourceError(f"{where}: it is empty; there is nothing to read")
     parser = html.HTMLParser(encoding="utf-8", huge_tree=False)
     try:
         page = html.document_fromstring(text.encode(), parser=parser)
@@ -93,6 +93,8 @@ class _Page:
         self._page = page
         self.draft = Draft()
         self.blocks: list[tuple[Any, TextBlock]] = []
+        self._beside: list[tuple[Any, TextBlock]] = []  # footnotes that stand in the text
+        self._footnotes = count(1)
         self._line = 1
         self._numbers = {
             item: item.get(NUMBER) or (str(number) if parent.tag == "ol" else "-")
@@ -105,6 +107,7 @@ class _Page:
         body = next(page.iter("body"), page)
         self._content(body, 1)
         self._flush(body)
+        self.blocks += self._beside
 
     def _find_notes(self) -> None:
         """Find the elements that short links and links to references lead forward to, and name them."""
@@ -114,7 +117,8 @@ class _Page:
         links = [(anchor, anchor.get("href") or "") for anchor in self._page.iter("a")]
         led = {href: to for _, href in links if href.startswith("#") and (to := by_id.get(unquote(href[1:]))) is not None}
         blocks = {each: next((up for up in (each, *each.iterancestors()) if up.tag in _BLOCKS), each) for each in led.values()}
-        # several notes in a paragraph stay text, and links to them marks
+        # a note in an item is all of it; several notes in a paragraph stay text, and links to them marks
+        blocks = {each: up.getparent() if up.tag == "p" and up.getparent().tag == "li" else up for each, up in blocks.items()}
         several = {block for block, n in Counter(blocks.values()).items() if n > 1 and list(block.iter("br", LINE))}
         for anchor, href in links:
             target, text = blocks.get(led.get(href)), "".join(anchor.itertext()).strip()
@@ -161,12 +165,7 @@ class _Page:
 
     def _walk(self, element: Any) -> None:
         tag, line = str(element.tag), element.sourceline or 1
-        if element in self._names:
-            self._flush(element.getparent())
-            self.blocks.append((element, TextBlock("note", line, [[]], name=self._names[element])))
-            self._content(element, line)
-            self._flush(element)
-        elif tag == "table":
+        if tag == "table":
             self._table(element)
         elif tag == "pre":
             self._flush(element.getparent())
@@ -175,10 +174,12 @@ class _Page:
                     self.draft.add("break", "\n", line + number)
                 self.draft.add("code", text, line + number)
             self.blocks.append((element, TextBlock("other", line, [self.draft.take()])))
-        elif tag in _BLOCKS:
+        elif tag in _BLOCKS or element in self._names:
             self._flush(element.getparent())
             roles = f"{element.get('role') or ''} {element.get('class') or ''}".lower().split()
-            if tag in ("section", "div", "ol", "ul", "aside", "footer") and not WORDS["references"].isdisjoint(roles):
+            if element in self._names:
+                self.blocks.append((element, TextBlock("note", line, [[]], name=self._names[element])))
+            elif tag in ("section", "div", "ol", "ul", "aside", "footer") and not WORDS["references"].isdisjoint(roles):
                 title = [[Piece("text", "References", line)]]
                 self.blocks.append((element, TextBlock("heading", line, title, level=6, outside=True)))
             self._content(element, line)
@@ -189,20 +190,21 @@ class _Page:
     def _inner(self, element: Any, line: int) -> list[Piece]:
         """Return the content of an element that is one part of a block, however many blocks are in it."""
         kept = self.draft, self.blocks, self._numbers
-        self.draft, self.blocks, self._numbers = Draft(), [], {}
+        self.draft, self.blocks, self._numbers = Draft(self.draft.removed), [], {}
         self._content(element, line)
         self._flush(element)
-        inner, removed = self.blocks, self.draft.removed
+        inner = self.blocks
         self.draft, self.blocks, self._numbers = kept
-        self.draft.removed += removed
         return [piece for _, block in inner for cell in block.pieces for piece in (*cell, Piece("break", " ", block.line))][:-1]
 
     def _inline(self, element: Any, tag: str, line: int) -> None:
         if tag in ("br", LINE):
             self._line = line
             self.draft.add("break", " " if tag == LINE else "\n", line)
-        elif tag == MARK:
-            self.draft.add("note", element.get("name", ""), line)
+        elif tag == MARK or tag.endswith("-cite"):  # <d-cite key="frisch,doe">
+            for name in [element.get("name", "")] if tag == MARK else re.findall(r"[^\s,]+", element.get("key", "")):
+                self.draft.add("note", name, line)
+            self._content(element, line)
         elif tag == "a" and self._anchor(element, element.get("href") or "", line):
             return
         elif tag == "sup" and next(element.iter("a", MARK), None) is None:
@@ -214,6 +216,11 @@ class _Page:
                 elif len(part) == 2:
                     part[0].tail = "/" if part.tag == "mfrac" else "^"
             self.draft.add("code", _SPACES.sub(" ", "".join(element.itertext())), line)
+        elif tag == FOOTNOTE or (_BESIDE.search(f"{tag} {element.get('class')}") and " " in element.text_content()):
+            name = f"footnote {next(self._footnotes)}"
+            self.draft.add("note", name, line)
+            note = [[]], [self._inner(element, line)]
+            self._beside += [(element, TextBlock("note", line, pieces, name=name)) for pieces in note]
         else:
             before, after = ("\u201c", "\u201d") if tag == "q" else ("", "")
             if tag == "ruby":  # how it is spoken, behind the word
@@ -230,6 +237,10 @@ class _Page:
         if shown.strip().isdecimal() and (label or anchor.getparent().tag == "sup" or anchor.find("sup") is not None):
             shown = f"[{shown.strip()}]"  # a mark, and no figure
         if anchor in self._marks:
+            is_in_note = any(each in self._names for each in anchor.iterancestors())
+            said = shown if is_in_note else _YEAR.sub("", shown)
+            if is_in_note or said != shown or not re.search(r"[0-9]|\A\W*\w{0,4}\W*\Z", shown):
+                self.draft.add("text", _SPACES.sub(" ", said), line)
             self.draft.add("note", self._marks[anchor], line)
             return True
         if label is None and (

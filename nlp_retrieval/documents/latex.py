@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from string import punctuation
 from typing import Any
 
 from nlp_retrieval.core import read_yaml
 from nlp_retrieval.documents.blocks import Document, as_raised, clean_text
-from nlp_retrieval.documents.html import AT, MARK, NOTE, document_of, number_of, parse_page
+from nlp_retrieval.documents.html import AT, FOOTNOTE, MARK, NOTE, document_of, number_of, parse_page
 from nlp_retrieval.errors import SourceError
 from nlp_retrieval.text import printable
 
@@ -45,7 +45,8 @@ _OTHER_FILES = re.compile(
     r"(?<!\\)\\(input|include|subfile|import(?=\{)|bibliography|addbibresource)(?:\[[^\]]{0,80}\])?\s{0,5}\{([^{}]{1,300}(?:\}\{[^{}]{1,300})?)\}"
 )
 _CITE = re.compile(r"\\([A-Za-z]{0,30}[cC]ite[A-Za-z]{0,30}|bibentry)(?![A-Za-z])")
-_NO_CITES = re.compile(r"(?i)nocite|cite(?:text|list)|(?:def|new|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*")
+_REFERS = re.compile(r"\\([A-Za-z]{0,30}[rR]ef)(?![A-Za-z])")  # to a place in the document
+_NO_CITES = re.compile(r"(?i)nocite|cite(?:text|list)|newcites|(?:def|renew|set|bib|at)cite.*|cite(?:style|reset|setup)[a-z]*")
 _SEVERAL = re.compile(  # a citation of several works, with notes of each and of all together
     r"(\\[A-Za-z]{0,30}cites)\*?(?:\s*\([^()\n]{0,200}\)){0,2}((?:\s*(?:\[[^\]]{0,200}\]\s*){0,2}\{[^{}]{0,400}\}){1,50})"
 )
@@ -55,6 +56,7 @@ _INPUT = re.compile(r"\\input[ \t]{1,5}([\w./-]{1,200})")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]{0,10000}")
 # what is no text, and what the parser does not tell from text
 _UNREAD = re.compile(r"\\iffalse\b.*?\\fi\b|\\cmidrule\([a-z]{0,9}\)\{[^{}]{0,20}\}", re.DOTALL)
+_SKIP = re.compile(r"\\(?:kern|[hv]skip|parskip|parindent)[ =-]{0,3}[0-9.]+ ?[a-z]{2}\b(?: (?:plus|minus) [0-9.]+[a-z]+)*")
 _CODE = re.compile(
     r"\\begin\{([vV]erbatim\*?|lstlisting|minted|alltt)\}((?:\[[^\]]{0,400}\])?(?:\{[^{}\s]{0,40}\}(?=\s))?)"
     r"((?:[^\\]|\\(?!begin\{\1\}|end\{\1\}))*)\\end\{\1\}"
@@ -80,7 +82,7 @@ def read_latex(text: str, where: str) -> Document:
     source = _COMMENT.sub("", text)
     # a sign of a comment in an address is none
     body = _ADDRESS.sub(lambda link: link[1] + re.sub(r"(?<!\\)%", r"\\%", link[2]) + link[3], text)
-    body = _closed(_UNREAD.sub(lambda unread: _on_lines("", unread[0]), body))
+    body = _closed(_UNREAD.sub(lambda unread: _on_lines("", unread[0]), _SKIP.sub("", body)))
     body = _CODE.sub(lambda code: "%\n" * code[2].count("\n") + rf"\begin{{verbatim}}{code[3]}\end{{verbatim}}", body)
     body = _expanded(body, source)
     # no text holds the delimiter: it is a control character, and those are cleaned away
@@ -130,10 +132,11 @@ def _expanded(text: str, source: str) -> str:
         takes = re.findall(r"([A-Za-z])(\{[^{}]*\})?", one["signature"] or "o" * (one["option"] is not None))
         takes += [("m", "")] * (int(one["n"] or (one["takes"] or "").count("#")) - len(takes))
         given = "".join(_GIVEN.get(kind.lower(), "(?!)") for kind, _ in takes)
-        written = " ".join(re.sub(r"(\\[A-Za-z@]+)(?=#)", r"\1 ", _inner(one["text"])).replace("\\xspace", " ").split())
+        written = _DEFINED.sub("", _inner(one["text"])).replace("\\xspace", " ")  # without definitions in it
+        written = " ".join(re.sub(r"(\\[A-Za-z@]+)(?=#)", r"\1 ", written).split())
         written += "{}" * bool(takes and re.search(r"\\[A-Za-z@]+\Z", written))  # or it would go on with what follows
-        is_kept = re.search(r"\\\w*@\w", written) or (_CITE.fullmatch(f"\\{one['name']}") and not _CITE.search(written))
-        if not is_kept and (most := (longest - len(text)) // (len(written) + 1)) > 0:
+        kept = re.search(r"\\\w*@\w", written) or (takes and _CITE.fullmatch("\\" + one["name"]) and not _CITE.search(written))
+        if not kept and (most := (longest - len(text)) // (len(written) + 1)) > 0:
             used = partial(_used, written=written, defaults=[default or one["option"] or "" for _, default in takes])
             text = re.sub(rf"(?<!(?<!\\)\\)\\{one['name']}(?![A-Za-z@]){given}", used, text, count=most)
     return text
@@ -152,7 +155,7 @@ class _Latex:
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
         from pylatexenc.macrospec import EnvironmentSpec, MacroSpec
 
-        self._macros = dict(_MACROS)
+        self._macros = dict.fromkeys(_REFERS.findall(text), ("*[{", "-")) | _MACROS
         for name in {name for name in _CITE.findall(text) if not _NO_CITES.fullmatch(name)}:
             self._macros[name] = ("*[{[{" if name.lower().endswith("volcite") else "*[[{", "cite")
         context = get_default_latex_context_db()
@@ -166,10 +169,8 @@ class _Latex:
         context.set_unknown_macro_spec(MacroSpec("", "*["))
         context.set_unknown_environment_spec(EnvironmentSpec("", "["))
         self._walker = LatexWalker(text, latex_context=context, tolerant_parsing=True)
-        self._footnotes = count(1)
-        self._is_in_note = self._is_in_table = False
+        self._is_in_table = False
         self._written: list[str] = []
-        self._notes: list[str] = []
         self._line = 1
         self.unknown: dict[str, None] = {}
 
@@ -179,7 +180,7 @@ class _Latex:
         document = next((node for node in nodes if getattr(node, "environmentname", "") == "document"), None)
         titles = (node for node in nodes if getattr(node, "macroname", "") == "title")
         self._walk(nodes if document is None else [*titles, *document.nodelist])
-        return "".join((*self._written, *self._notes))
+        return "".join(self._written)
 
     def _begin(self, tag: str, **attributes: str) -> None:
         named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
@@ -221,14 +222,14 @@ class _Latex:
             outer, self._is_in_table = self._is_in_table, False  # which begins no row or cell
             self._walk(node.nodelist)
             self._is_in_table = outer
+        elif kind == "LatexMathNode" and (script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n"))):
+            self._add(script[2], "sup" if script[1] else "span")
+        elif kind == "LatexMathNode" or self._shown(node) == "formula":
+            self._add_shown(node)
         elif kind == "LatexMacroNode":
             self._read_macro(node, node.macroname)
         elif kind == "LatexEnvironmentNode":
             self._read_environment(node, node.environmentname.rstrip("*"))
-        elif kind == "LatexMathNode" and (script := _SCRIPT.fullmatch(node.latex_verbatim().strip("${} \n"))):
-            self._add(script[2], "sup" if script[1] else "span")
-        elif kind == "LatexMathNode":
-            self._add_shown(node)
         elif kind == "LatexSpecialsNode" and node.specials_chars == "&" and self._is_in_table:
             self._begin("td")
         elif kind == "LatexSpecialsNode":
@@ -275,8 +276,9 @@ class _Latex:
             else:  # who is quoted
                 self._add(" " * bool(options))
                 self._walk(options)
-        elif shown == "note":
-            self._footnote(groups[-1])
+        elif shown == "note":  # one that holds only citations cites the works itself
+            inner = [each for each in getattr(groups[-1], "nodelist", groups) if each.latex_verbatim().strip(" \n.;,~")]
+            self._walk(inner) if all(self._shown(each) == "cite" for each in inner) else self._within(FOOTNOTE, groups[-1:])
         elif shown == "link":
             url = re.sub(r"\\([%#&_{}~])", r"\1", _inner(groups[0]))
             href = "doi:" * (name == "doi") + url
@@ -306,22 +308,7 @@ class _Latex:
 
     def _cite(self, keys: str) -> None:
         for key in filter(None, (key.strip() for key in _COMMENT.sub("", keys).split(","))):
-            # "see \cite{key}" in a note: the work is found by the key as text
-            self._add(f"[@{key}]") if self._is_in_note else self._add("", MARK, name=key)
-
-    def _footnote(self, group: Any) -> None:
-        name = f"footnote {next(self._footnotes)}"
-        nodes = getattr(group, "nodelist", ())
-        cites = [node for node in nodes if self._shown(node) == "cite"]
-        if cites and all(node in cites or not node.latex_verbatim().strip(" \n.;,~") for node in nodes):
-            self._walk([group])  # \footnote{\cite{key}} cites the work itself
-            return
-        self._add("", MARK, name=name)
-        outer, self._written, was_in_note = self._written, [], self._is_in_note
-        self._is_in_note = True
-        self._within(NOTE, [group], name=name)
-        self._notes += self._written
-        self._written, self._is_in_note = outer, was_in_note
+            self._add("", MARK, name=key)
 
     def _read_environment(self, node: Any, name: str) -> None:
         tag = _ENVIRONMENTS.get(name, ("", "div"))[1]
@@ -406,7 +393,7 @@ def _plain(node: Any) -> str:
     from pylatexenc.latex2text import LatexNodes2Text
 
     try:
-        return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node]))
+        return str(LatexNodes2Text(math_mode="text").nodelist_to_text([node])).replace("^\u2218", "\u00b0")
     except (AttributeError, LookupError, TypeError):  # a macro without the arguments that it needs
         return re.sub(r"[\\{}]", " ", node.latex_verbatim())
 

@@ -39,11 +39,8 @@ def files_in(
         >>> [path.name for path in files_in(Path("pages"), {})]
         ['krill.txt']
     """
-
-    def unreadable(error: OSError) -> None:
-        left_out.setdefault("folders skipped because they cannot be opened", []).append(printable(str(error)))
-
-    for current, folders, names in os.walk(folder, onerror=unreadable):
+    errors: list[OSError] = []
+    for current, folders, names in os.walk(folder, onerror=errors.append):
         here = Path(current)
         links = [name for name in folders if (here / name).is_symlink()]
         folders[:] = sorted(name for name in folders if not name.startswith(_UNSEEN) and name not in links)
@@ -56,6 +53,9 @@ def files_in(
                 yield path
             else:
                 left_out.setdefault("unsupported files skipped", []).append(printable(str(path)))
+    if errors:
+        closed = left_out.setdefault("folders skipped because they cannot be opened", [])
+        closed += [printable(str(error)) for error in errors]
 
 
 _FIELDS = {name: name for name in ("file", "url", "canonical", "quality", "date", "title", "doi")}

@@ -46,6 +46,12 @@ _NEVER_CLOSED = re.compile(
 )
 _MOST_UNCLOSED = 9
 _NO_TERM = "~\u2060"  # at the beginning of a line: "~ 5 %" is no definition
+# "!!! note" and "=== "Tab"" with what is indented below; "```{note}", but not "```{python}"
+_ADMONITION = re.compile(r"(?m)^( *)(?:!!!|\?\?\?\+?|===)[ \t]+\S.*\n(?:[ \t]*\n|\1 {4}.*\n?)+")
+_DIRECTIVE = re.compile(
+    r"(?ms)^( *)(`{3,}|~{3,})(\{(?!r\}|python|julia|sql|bash|mermaid|code|literal)[a-z][\w:-]*\}.{0,20000}?)^\1\2[ \t]*$"
+)
+_LABELS = ("[!", "**", "__")  # with which notes begin in block quotes: "> **Note:** ...", "> [!NOTE]"
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
 
 
@@ -131,6 +137,9 @@ def read_markdown(text: str, where: str) -> Document:
 
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
+    for _ in range(_MOST_UNCLOSED):  # of those that stand in each other; what is in them is no code
+        text = _ADMONITION.sub(lambda block: block[0].replace(f"\n{block[1]}    ", f"\n{block[1]}"), text)
+        text = _DIRECTIVE.sub(r"\1\3", text)
     lines = re.sub(r"(?m)^([ \t>]{0,20})~(?=[ \t])", rf"\1{_NO_TERM}", text).split("\n")
     for _ in range(_MOST_UNCLOSED):
         tokens = markdown_parser().parse("\n".join(lines))
@@ -180,7 +189,7 @@ def _page_of(tokens: Sequence[Token]) -> str:
         elif token.type.startswith("footnote_reference"):
             token.tag = NOTE
             token.attrSet("name", str(token.meta.get("label", "")))
-        elif token.type == "blockquote_open" and any(map(_is_label, tokens[at + 2 : at + 3])):
+        elif token.type == "blockquote_open" and "".join(each.content for each in tokens[at : at + 3]).startswith(_LABELS):
             token.attrSet("role", "note")
         for child in token.children or ():
             line += child.type in ("softbreak", "hardbreak")
@@ -194,12 +203,6 @@ def _page_of(tokens: Sequence[Token]) -> str:
         has_tags = any(child.type == "html_inline" for child in token.children or ())
         written.append(_balanced("span", token, part) if has_tags else part)
     return f"<html><body>{''.join(written)}</body></html>".replace(_NO_TERM, "~")
-
-
-def _is_label(quoted: Token) -> bool:
-    """Return whether the text of a block quote begins a note with a label ("> **Note:** ...", "> [!NOTE]")."""
-    types = [child.type for child in quoted.children or [] if child.type != "text" or child.content]
-    return quoted.content.startswith("[!") or types[:1] == ["strong_open"]
 
 
 def _written(_: object, tokens: Sequence[Token], at: int, *__: object) -> str:

@@ -63,7 +63,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
         'Krill'
     """
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
-    encoding = marked or _known(declared) or "utf-8"
+    encoding = marked or (declared.strip() and _known(declared)) or "utf-8"
     # the bytes of iso2022_jp are valid UTF-8 as well, and mean something else
     for tried in [encoding] if marked or encoding == "iso2022_jp" else ["utf-8", encoding]:
         try:
@@ -74,9 +74,7 @@ def decode_text(data: bytes, declared: str = "", where: str = "this source") -> 
 
 
 def _known(label: str) -> str:
-    """Return Python's name of the encoding that browsers mean by a label; empty for none."""
-    if not label.strip():
-        return ""
+    """Return Python's name of the encoding that browsers mean by a label; empty if they know none."""
     from webencodings import lookup
 
     encoding = lookup(label.strip())

@@ -141,7 +141,7 @@ _LONG_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{4}")
 _IBID = re.compile(
     r"(?:see )?(?:ibid(?:em)?|idem|ebd|ebenda|loc\. ?cit|op\. ?cit|a\. ?a\. ?O)\b\.?(?:[,:]? .{0,40})?", re.IGNORECASE
 )
-_CROSS_REFERENCE = ("fig:", "tbl:", "eq:", "sec:", "lst:", "thm:", "tab:")
+_CROSS_REFERENCE = re.compile(r"(?:fig|tbl|eq|sec|lst|thm|tab)[:-]")
 IBID = "ibid."  # name of a mark that cites what the mark before it cites
 _SEVERAL = re.compile(rf"&|{_ET_AL}")
 _ARTICLE = re.compile(r"\A(?:the|die|der|das|la|le|el|los|las|les|il) ", re.IGNORECASE)
@@ -311,7 +311,7 @@ class MarkReader:
         if "@" in content:
             names = _KEY.findall(content)
             self.has_keys = self.has_keys or bool(names)
-            return tuple(name for name in names if not name.startswith(_CROSS_REFERENCE))
+            return tuple(name for name in names if self._known(name) or not _CROSS_REFERENCE.match(name))
         names = []
         surely = sure
         for part in _SEPARATOR.split(content):
@@ -379,9 +379,7 @@ class MarkReader:
         return "" if is_list else rest
 
     def _key_in_text(self, key: str) -> tuple[str, ...]:
-        if key.startswith(_CROSS_REFERENCE):
-            return ()
-        is_key = self._keys and any(map(str.isdigit, key)) and any(map(str.isalpha, key))
+        is_key = self._keys and re.search("[0-9]", key) and re.search(r"[^\W\d_]", key) and not _CROSS_REFERENCE.match(key)
         return (key,) if self._known(key) or is_key else ()
 
     def _author(self, content: str) -> tuple[str, ...]:
@@ -394,10 +392,7 @@ class MarkReader:
         last = ""
         for part in content.split(";"):
             works, last = self._works(part.strip(), last)
-            works = works or [name for name in self._numbers(part.strip()) if self._known(name)]  # [Frisch, 1965; 2]
-            if not works:
-                return ()
-            names += works
+            names += works or [name for name in self._numbers(part.strip()) if self._known(name)]  # [Frisch, 1965; 2]
         return self._sure(names)
 
     def _sure(self, names: list[str]) -> tuple[str, ...]:

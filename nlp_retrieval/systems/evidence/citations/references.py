@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from nlp_retrieval.documents import Document, Piece, Reference, TextBlock
@@ -58,16 +59,12 @@ _AROUND = " \t.,:;|\"'\u2010\u2011\u2012\u2013\u2014-\u201c\u201d*"
 _EMPTY = re.compile(r"[(\[<]\s*[)\]>]")
 
 
-@dataclass(frozen=True)
-class _DatedEntry:
+class _DatedEntry(NamedTuple):
     """An entry, the beginning of its text, and the years there."""
 
     entry: Reference
     beginning: str
-
-    @cached_property
-    def years(self) -> list[str]:
-        return _YEAR.findall(self.beginning) or ["n.d."]
+    years: list[str]
 
 
 @dataclass
@@ -80,19 +77,15 @@ class References:
     unmarked: list[Reference] = field(default_factory=list)
     works: dict[str, Reference] = field(default_factory=dict)
     named: list[Reference] = field(default_factory=list)
+    cited_in: dict[str, list[str]] = field(default_factory=dict)  # by the keys of footnotes, what marks in them name
     prose: list[TextBlock] = field(default_factory=list)
     _by_year: dict[str, list[_DatedEntry]] | None = field(default=None, init=False, repr=False)
     _by_word: dict[str, list[Reference]] | None = field(default=None, init=False, repr=False)
     _works_found: dict[str, list[Reference]] = field(default_factory=dict, init=False, repr=False)
-    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
 
     def knows(self, name: str) -> bool:
         """Return whether there is an entry that a mark names, or several."""
-        if name not in self._known:
-            self._known[name] = self.find(name) is not None or bool(
-                (work := author_and_year(name)) and work[1] and self.works_of(*work)
-            )
-        return self._known[name]
+        return self.find(name) is not None or bool(self._works_found[name])
 
     def find(self, name: str, note: bool = False) -> Reference | None:
         """Return the entry that a mark names, preferably of its own kind, and with a URL."""
@@ -102,8 +95,8 @@ class References:
             if name not in self._works_found:
                 work = author_and_year(name)
                 works = self.works_of(*work) if work is not None else []
-                self._works_found[name] = works if len(works) == 1 else []
-            entries = self._works_found[name]
+                self._works_found[name] = works if len(works) == 1 or (work and work[1]) else []
+            entries = self._works_found[name] if len(self._works_found[name]) == 1 else []
         return next((entry for entry in entries if entry.url), entries[0] if entries else None)
 
     def cited(self, mark: Mark, last: Reference | None) -> Iterator[tuple[str, str, str, Reference | None]]:
@@ -112,7 +105,12 @@ class References:
             entry = last if name == IBID else self.find(name, mark.note)
             shown = name if name == IBID else (entry.mark if entry is not None else "") or name
             title = mark.title or (entry.title if entry is not None else "") or mark.text
-            yield shown, mark.url or (entry.url if entry is not None else ""), title, entry
+            url = mark.url or (entry.url if entry is not None else "")
+            yield shown, url, title, entry
+            for inner in self.cited_in.get(key_of(name), ()) if mark.note else ():
+                work = self.find(inner)
+                if work is None or work.url not in ("", url):
+                    yield inner, work.url if work else "", work.title if work else "", work
         if not mark.names:
             yield "", mark.url, mark.title or mark.text, None
 
@@ -154,11 +152,11 @@ class References:
 
     def _works(self) -> Iterator[_DatedEntry]:
         """Yield the entries that may name authors and a year, with the beginning of each."""
-        for entry in (*self.works.values(), *self.unmarked):
-            yield _DatedEntry(entry, entry.title[:_BEGINNING])
-        for entry in self.listed.values():
-            # [Frisch 1965] may be the mark of an entry, which its title lacks
-            yield _DatedEntry(entry, (entry.title if entry.mark.isdecimal() else f"{entry.mark} {entry.title}")[:_BEGINNING])
+        texts = [(entry, entry.title) for entry in (*self.works.values(), *self.unmarked)]
+        # [Frisch 1965] may be the mark of an entry, which its title lacks
+        texts += [(one, one.title if one.mark.isdecimal() else f"{one.mark} {one.title}") for one in self.listed.values()]
+        for entry, text in texts:
+            yield _DatedEntry(entry, text[:_BEGINNING], _YEAR.findall(text[:_BEGINNING]) or ["n.d."])
 
     def resolve_notes(self, reader: MarkReader) -> None:
         """Give footnotes without an address that of the work that they name: by a key, by author and year, or in short."""
@@ -168,7 +166,8 @@ class References:
                 if re.match(r"\W*(?:ibid|ebd|ebenda)", note.title[:20], re.IGNORECASE):
                     work = last
                 else:
-                    names = [name for _, _, mark_names in reader.find(note.title[:2000]) for name in mark_names]
+                    marked = (name for *_, names in reader.find(note.title[:2000]) for name in names)
+                    names = self.cited_in[key] = self.cited_in.get(key) or [*filter(self.knows, marked)]
                     works = filter(None, map(self.find, [*names, note.title[:_BEGINNING]]))
                     work = next((work for work in works if work.url), None) or self.of_short_note(note.title)
                 if work is not None and work.url:
@@ -341,6 +340,7 @@ def _without_notes(blocks: Sequence[TextBlock], references: References) -> list[
             continue
         if note is not None:
             references.add(references.notes, _reference(note.name, pieces, note.line))
+            references.cited_in[key_of(note.name)] = [piece.text for piece in pieces if piece.kind == "note"]
         note, pieces = (block, []) if block is not None and block.kind == "note" else (None, [])
         if block is not None and note is None:
             kept.append(block)
@@ -553,7 +553,7 @@ def _url(pieces: Sequence[Piece]) -> str:
 
 def _reference(mark: str, pieces: Sequence[Piece], line: int) -> Reference:
     url = _url(pieces)
-    texts = [piece.text.replace(url, " ") if url else piece.text for piece in pieces]
+    texts = [piece.text.replace(url, " ") if url else piece.text for piece in pieces if piece.kind != "note"]
     linked = next((piece.title for piece in pieces if piece.url == url and piece.title), "")
     others = tuple(dict.fromkeys(piece.url for piece in pieces if piece.url and piece.url != url))[:_MOST_ADDRESSES]
     return Reference(mark.rstrip("^"), _title(texts) or _title([linked]), url, line, others)

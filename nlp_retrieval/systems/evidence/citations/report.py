@@ -59,7 +59,7 @@ _GENERIC = re.compile(
 )
 _AUTHOR = re.compile(r"[^\W\d_].{0,80}?[ ,(](?:1[6-9]|20)[0-9]{2}[a-z]?\)?")
 _LEADS_ON = word_set("leading_on")
-_PAGE_RAISED = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
+_PAGE = re.compile(r"\s*:\s*[0-9][0-9,\s\u2013-]{0,20}")
 _LOWER_CASE_WORD = re.compile(r"[a-z]+(?![\w-])")
 _TIGHT, _LEADING = frozenset(",.;:!?)]}”»"), " ,;:"
 
@@ -164,8 +164,8 @@ def _drafted(pieces: Sequence[Piece], line: int, reader: MarkReader) -> _Draft:
                 draft.mark(Mark(reader.labels(piece.text), piece.line, note=True))
             elif piece.kind == "raised" and (names := reader.raised(piece.text.strip(), draft.end)):
                 draft.mark(Mark(names, piece.line))
-            elif piece.kind == "raised" and draft.marks and not draft.stretches[-1].text and _PAGE_RAISED.fullmatch(piece.text):
-                continue  # ":14", the page in what the mark before it cites
+            elif piece.kind == "raised" and (piece.text.isalpha() or _PAGE.fullmatch(draft.stretches[-1].text + piece.text)):
+                continue  # the letter of a note below a table; ":14", the page in what the mark before it cites
             elif piece.kind == "link" and (marks := marks_of_link(piece)):
                 for mark in marks:
                     draft.mark(mark)

@@ -111,7 +111,8 @@ def test_what_is_no_citation_is_not_counted(text: str) -> None:
     assert read_report(text + LIST).citations == []
 
 
-BIB = """@string{pub = "Press"}
+BIB = """% of roe@a.example
+@string{pub = "Press"}
 @article{frisch1965, author = {von Frisch, Karl and Lind, {\\'E}va}, title = {The {Dance} of Bees}, date = {1965-03},
   doi = {10.1000/dance}, publisher = pub, url = {https://press.example/1}}
 @book{doe2001, author = {{Ant Society}}, title = "Ants", year = 2001, url = {https://ants.example/a\\_b}}
@@ -125,7 +126,9 @@ CSL = [
 
 @pytest.mark.parametrize("text", [BIB, json.dumps(CSL), json.dumps({"items": CSL})], ids=["bib", "csl", "zotero"])
 def test_keys_and_authors_are_found_in_a_bibliography(text: str) -> None:
-    cited = "Bees dance [@frisch1965, p. 3; see @doe2001]. @frisch1965 saw it (Ant Society, 2001), and {cite:p}`doe2001`"
+    cited = (
+        "Bees dance (@fig-a1) [@frisch1965, p. 3; see @doe2001]. @frisch1965 saw it (Ant Society, 2001), and {cite:p}`doe2001`"
+    )
     report = read_report(f"{cited}, {{% cite doe2001 %}}, :cite:`doe2001` [cite:@doe2001].", read_bibliography(text))
     assert urls(report) == [DANCE, "https://ants.example/a_b", DANCE, *["https://ants.example/a_b"] * 5]
     assert report.citations[0].other_urls == ("https://press.example/1",)
@@ -148,7 +151,7 @@ Bees \emph{dance}~\citep[see][p.~4]{frisch1965,nokey}. 5\% of ants do too.\footn
 \begin{verbatim}
 \cite{verbatim}
 \end{verbatim}
-Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.
+Wasps fly\footcite{own}, as \href{https://b.example/y}{the site} says.\footnote{So do \citet{frisch1965} and \cite{own}.}
 \input{more.tex}
 \begin{thebibliography}{9}
 \bibitem[O]{own} A. Own. \newblock Title. doi:10.1000/ants
@@ -169,6 +172,8 @@ def test_latex_is_read(tmp_path: Path) -> None:
         ("own", ANTS, "M\u00e4rta saw it.", 6),
         ("own", ANTS, "Wasps fly, as the site says.", 10),
         ("", "https://b.example/y", "Wasps fly, as the site says.", 10),
+        ("footnote 2", DANCE, "Wasps fly, as the site says.", 10),
+        ("own", ANTS, "Wasps fly, as the site says.", 10),
     ]
     assert report.title == "On B\u00e9es"
     assert [one.mark for one in report.missing] == ["nokey"]
@@ -182,6 +187,7 @@ HTML = f"""<html><head><title>T</title></head><body><nav><a href="https://nav.ex
 <p style="display:none">Hidden (<a href="https://hidden.example">x</a>).</p><pre>[7]</pre>
 <table><tr><th>Animal</th><th>Dances</th></tr><tr><td>Bee</td><td>yes <a href="{WHO}">WHO</a></td></tr></table>
 <ol><li id="fn1">Frisch. <a href="{DANCE}">link</a> <a href="#r1">back</a></li></ol>
+<p>So <d-cite key="ref-doe"></d-cite>.<a href="#fn2">2</a></p><p id="fn2"><a href="#ref-doe">Doe 2001</a>, 5</p>
 <div id="ref-doe">Doe (2001). Ants. {ANTS}</div></body></html>"""
 
 
@@ -191,6 +197,7 @@ def test_html_is_read() -> None:
         (DANCE, "Bees dance."),
         (ANTS, "Ants do not."),
         (WHO, "Animal: Bee; Dances: yes WHO"),
+        *[(ANTS, "So.")] * 2,
     ]
     assert report.title == "On Bees"
     assert "hidden" in report.notes[0]
