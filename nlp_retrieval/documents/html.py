@@ -34,7 +34,7 @@ _NOTE = re.compile(r"fn|note|ref|cit|bib|csl|endn|source", re.IGNORECASE)
 _SHORT_MARK = re.compile(r"[\[(]?[\w*\u2020\u2021]{1,4}[\])]?")
 _SPACES = re.compile(r"\s+")
 _BESIDE = re.compile(r"\b(?:foot|side|margin)note\b|ltx_role_footnote")
-_YEAR = re.compile(r"\s*[\[(][^\[\]()]*[0-9][^\[\]()]*[\])]\s*\Z")  # of "Frisch (1965)"
+_YEAR = re.compile(r"\s?[\[(][^\[\]()]{0,80}[0-9][^\[\]()]{0,80}[\])]\s?\Z")  # of "Frisch (1965)"
 
 
 def read_html(text: str, where: str) -> Document:

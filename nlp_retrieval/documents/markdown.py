@@ -49,7 +49,7 @@ _NO_TERM = "~\u2060"  # at the beginning of a line: "~ 5 %" is no definition
 # "!!! note" and "=== "Tab"" with what is indented below; "```{note}", but not "```{python}"
 _ADMONITION = re.compile(r"(?m)^( *)(?:!!!|\?\?\?\+?|===)[ \t]+\S.*\n(?:[ \t]*\n|\1 {4}.*\n?)+")
 _DIRECTIVE = re.compile(
-    r"(?ms)^( *)(`{3,}|~{3,})(\{(?!r\}|python|julia|sql|bash|mermaid|code|literal)[a-z][\w:-]*\}.{0,20000}?)^\1\2[ \t]*$"
+    r"(?m)^( *)(`{3,}|~{3,})(\{(?!r\}|python|julia|sql|bash|mermaid|code|literal)[a-z][\w:-]*\}.*\n(?:.*\n){0,200}?)\1\2[ \t]*$"
 )
 _LABELS = ("[!", "**", "__")  # with which notes begin in block quotes: "> **Note:** ...", "> [!NOTE]"
 _FRONT_MATTER = re.compile(r"---[ \t]{0,80}\n(.*?)^(?:---|\.\.\.)[ \t]{0,80}$", re.MULTILINE | re.DOTALL)
@@ -137,7 +137,7 @@ def read_markdown(text: str, where: str) -> Document:
 
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
-    for _ in range(_MOST_UNCLOSED):  # of those that stand in each other; what is in them is no code
+    for _ in range(3):  # those that stand in each other; what is in them is no code
         text = _ADMONITION.sub(lambda block: block[0].replace(f"\n{block[1]}    ", f"\n{block[1]}"), text)
         text = _DIRECTIVE.sub(r"\1\3", text)
     lines = re.sub(r"(?m)^([ \t>]{0,20})~(?=[ \t])", rf"\1{_NO_TERM}", text).split("\n")
