@@ -172,14 +172,14 @@ def _simplify(  # noqa: PLR0912 -- a loop for each kind of element
             each.tag = _W + other
     for br in root.iter(f"{_W}br"):
         br.attrib.clear()
-    sign = ElementMaker(namespace=_M[1:-1]).t
+    shown = ElementMaker(namespace=_M[1:-1]).t
     for part in list(root.iter(*_SIGNS)):  # of a formula, which becomes a line of text: x = (1+y)/2
         own = {each.tag: each.get(f"{_M}val", "") for each in part.iterfind("*/*")}
         begin, end = _SIGNS[part.tag]
-        part.insert(0, sign(own.get(f"{_M}begChr", own.get(f"{_M}chr", begin))))
-        part.append(sign(own.get(f"{_M}endChr", end)))
+        part.insert(0, shown(own.get(f"{_M}begChr", own.get(f"{_M}chr", begin))))
+        part.append(shown(own.get(f"{_M}endChr", end)))
         for other in part.findall(f"{_M}e")[1:]:
-            other.insert(0, sign("|"))
+            other.insert(0, shown("|"))
     for formula in list(root.iter(f"{_M}oMath")):
         formula.getparent().replace(formula, make.r(make.t("".join(formula.itertext(f"{_M}t", with_tail=False)))))
     for sign in root.iter(f"{_W}sym"):

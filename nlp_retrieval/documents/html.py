@@ -219,7 +219,7 @@ class _Page:
         elif tag == FOOTNOTE or (_BESIDE.search(f"{tag} {element.get('class')}") and " " in element.text_content()):
             name = f"footnote {next(self._footnotes)}"
             self.draft.add("note", name, line)
-            note = [[]], [self._inner(element, line)]
+            note: list[list[list[Piece]]] = [[[]], [self._inner(element, line)]]
             self._beside += [(element, TextBlock("note", line, pieces, name=name)) for pieces in note]
         else:
             before, after = ("\u201c", "\u201d") if tag == "q" else ("", "")
