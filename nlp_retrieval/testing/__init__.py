@@ -7,12 +7,11 @@ In a pytest file of the component's author::
     class TestMyRetriever(RetrieverRules):
         component = MyRetriever
 
-One subclass checks one configuration; ``make`` creates it, unless the default one is meant. No rule is skipped silently,
-and a failure names the rule, the component and the values that broke it. The kit needs pytest; the framework itself never
-imports it.
+One subclass checks one configuration; ``make`` creates it, unless the default one is meant. No rule is skipped silently, a
+failure names the rule, the component and the values that broke it. The kit needs pytest; the framework never imports it.
 """
 
-from nlp_retrieval.testing.component_rules import ComponentRules
+from nlp_retrieval.testing.component_rules import BatchRules, ComponentRules
 from nlp_retrieval.testing.encoder_rules import EncoderRules, SparseEncoderRules, TokenEncoderRules
 from nlp_retrieval.testing.part_rules import AnswererRules, LoaderRules, ProcessorRules, QueryLoaderRules
 from nlp_retrieval.testing.reranker_rules import FusionRules, ListRerankerRules, RerankerRules
@@ -24,6 +23,7 @@ __all__ = [
     "SILENT",
     "UNKNOWN",
     "AnswererRules",
+    "BatchRules",
     "BrokenRuleError",
     "ComponentRules",
     "EncoderRules",

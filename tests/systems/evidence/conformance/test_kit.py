@@ -26,7 +26,7 @@ class PointsBeyondTheEnd(BaseVerifier):
         return [Judgement(0.2, 0.2, 0.6, (0, 10_000)) for _ in passages]
 
 
-@breaks(VerifierRules, "test_a_judgement_does_not_depend_on_the_rest_of_the_batch")
+@breaks(VerifierRules, "test_an_answer_does_not_depend_on_the_rest_of_the_batch")
 class ComparesWithTheFirst(BaseVerifier):
     def judge_pairs(self, claims, passages):
         return [Judgement(share := 0.5 * (one == passages[0]), 0.0, 1 - share, (0, len(one))) for one in passages]
