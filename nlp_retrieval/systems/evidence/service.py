@@ -38,7 +38,6 @@ from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier
 # Requests and answers.
 
 MetadataFilter = Annotated[dict[str, JsonValue], Field(min_length=1)]
-Statement = Annotated[str, StringConstraints(max_length=10_000)]
 
 
 class SourceToAdd(RequestBody):
@@ -48,8 +47,7 @@ class SourceToAdd(RequestBody):
     url: str = Field(min_length=1, max_length=8_192, description="Where it was read, as https://example.org/page.")
     title: str = Field(default="", max_length=10_000, description="Of the page.")
     quality: Grade | None = Field(
-        default=None,
-        description="Its grade, A (best) to E; by default the one given before, else by the rules.",
+        default=None, description="Its grade, A (best) to E; by default the one given before, else by the rules."
     )
     fetch_date: str = Field(default="", max_length=100, description="Date of fetching, ISO 8601; by default now.")
 
@@ -73,7 +71,7 @@ class IndexAnswer(BaseModel):
 class PassageSearchBody(RequestBody):
     """A search in all sources."""
 
-    query: Statement = Field(description="A claim, a question, or keywords.")
+    query: str = Field(max_length=10_000, description="A claim, a question, or keywords.")
     k: ResultCount = Field(default=5, description="At most this many passages.")
     min_quality: Grade | None = Field(default=None, description="Only sources of this grade or a better one.")
     where: MetadataFilter | None = Field(default=None, description="Only passages whose metadata match this.")
@@ -87,24 +85,19 @@ class PassagesAnswer(BaseModel):
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
-ProjectFigures: type[BaseModel] = create_model(
-    "ProjectFigures",
-    __doc__="Figures of the project and of its searches: those of ``EvidenceIndex.stats``.",
-    **_FIGURES,
-)
+ProjectFigures: type[BaseModel] = create_model("ProjectFigures", __doc__="Those of ``EvidenceIndex.stats``.", **_FIGURES)
 
 
 Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
-ClaimType = Annotated[
-    Literal["C1", "C2", "C3"], Field(description="C1 needs sources of grade B or better, C2 and C3 of C or better.")
-]
 
 
 class VerifyBody(RequestBody):
     """A claim to be verified."""
 
     claim: Claim = Field(description="One statement, as a whole sentence and not as a question.")
-    claim_type: ClaimType = "C2"
+    claim_type: Literal["C1", "C2", "C3"] = Field(
+        default="C2", description="C1 needs sources of grade B or better, C2 and C3 of C or better."
+    )
 
 
 Found = list[dict[str, Any]]
@@ -138,9 +131,7 @@ class AuditBody(RequestBody):
     )
     format: ReportFormat = Field(default="markdown", description="Of the report.")
     bibliography: str = Field(
-        default="",
-        max_length=1_000_000,
-        description="BibTeX or CSL-JSON, if keys or authors of the report name its works.",
+        default="", max_length=1_000_000, description="BibTeX or CSL-JSON, if keys or authors of the report name its works."
     )
 
 
@@ -228,6 +219,7 @@ class ProjectService(BaseService):
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints for adding, searching, verifying, auditing, reading, and figures."""
+        deletes = "Delete a source with all its versions, named by key or escaped URL."
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
             Endpoint(
@@ -237,14 +229,7 @@ class ProjectService(BaseService):
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer, records=True),
             Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
-            Endpoint(
-                "/sources/{key:path}",
-                "Delete a source with all its versions, named by key or escaped URL.",
-                self._delete,
-                DeleteAnswer,
-                writes=True,
-                method="DELETE",
-            ),
+            Endpoint("/sources/{key:path}", deletes, self._delete, DeleteAnswer, writes=True, method="DELETE"),
             Endpoint("/stats", "Figures of the project and of its searches.", self._stats, ProjectFigures),
         ]
 

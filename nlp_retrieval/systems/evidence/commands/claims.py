@@ -149,7 +149,7 @@ def _print_verdict(verdict: ClaimVerdict) -> None:
     ):
         for item in items:
             scores = f"{item.judgement.support:.2f} for, {item.judgement.contradict:.2f} against"
-            print_passage(to, f"  {words} ({scores})  ", item.passage, item.quote)
+            print_passage(to, f"  {words} ({scores})  ", item.passage, item.quote, item.page)
     for evidence, origins in (
         (verdict.supporting_evidence, verdict.supporting_origins),
         (verdict.contradicting_evidence, verdict.contradicting_origins),

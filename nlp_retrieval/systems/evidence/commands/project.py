@@ -44,8 +44,7 @@ ThresholdOption = Annotated[
     float | None, typer.Option("--threshold", help="Lowest probability of weak support; by default that of the calibration.")
 ]
 BibliographyOption = Annotated[
-    Path | None,
-    typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON or Zotero's JSON."),
+    Path | None, typer.Option(help="Works that keys or authors of the report name: BibTeX, CSL-JSON or Zotero's JSON.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -93,16 +92,14 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
-def print_passage(to: Console, before: str, passage: EvidencePassage, text: str) -> None:
-    """Print the source of a passage, and below it the text."""
+def print_passage(to: Console, before: str, passage: EvidencePassage, text: str, page: str) -> None:
+    """Print the source of a passage with the page, and below it the text."""
     from rich.padding import Padding
     from rich.text import Text
 
     heading = Text(before)
     if passage.title:
         heading.append(visible(passage.title), "bold cyan")
-    start = max(0, passage.content.find(text))
-    page = passage.page_of(start, start + len(text))
     heading.append(f"{'  ' if passage.title else ''}{passage.quality}  {visible(passage.url)}{page and f', {page}'}", "dim")
     to.print(heading)
     content = Text(" ".join(visible(text).split()))

@@ -66,13 +66,7 @@ def audit(
 
     from nlp_retrieval.core import check_folder_for_output, progress, write_output
     from nlp_retrieval.systems.evidence.audit import CitationAuditor
-    from nlp_retrieval.systems.evidence.audit_report import (
-        PLACE,
-        audit_json,
-        print_audit,
-        render_audit,
-        retrieval_audit,
-    )
+    from nlp_retrieval.systems.evidence.audit_report import PLACE, audit_json, print_audit, render_audit, retrieval_audit
     from nlp_retrieval.systems.evidence.citations.published import BaseWorkRegister, check_references
 
     index = existing_project(project, retriever, may_be_emptied=True)

@@ -41,10 +41,7 @@ def add(
         str, typer.Option("--quality", help="Grade of these sources, A (best) to E; by default by their addresses.")
     ] = "",
     fetch_date: Annotated[str, typer.Option("--date", help="Date of fetching, ISO 8601; by default now.")] = "",
-    fetcher: Annotated[
-        str | None,
-        typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http."),
-    ] = None,
+    fetcher: Annotated[str | None, typer.Option("--fetch", help="Fetcher of the URLs in a .csv, as of research: http.")] = None,
     build: Annotated[bool, typer.Option(help="Build the index now.")] = True,
     retriever: Retrievers = None,
 ) -> None:
@@ -103,11 +100,8 @@ def list_sources(
         return
     to = console()
     for source in sources:
-        to.print(
-            Text.assemble(
-                f"{source.key}  {source.quality}  {visible(source.fetch_date[:10])}  ", (visible(source.title), "bold")
-            )
-        )
+        graded = f"{source.key}  {source.quality}  {visible(source.fetch_date[:10])}  "
+        to.print(Text.assemble(graded, (visible(source.title), "bold")))
         more = f", {counted(source.version_count, 'version')}" + (f", {counted(source.pages, 'page')}" if source.pages else "")
         to.print(Text(f"    {visible(source.url)}{more}", "dim"))
     if not sources:
@@ -183,7 +177,7 @@ def print_passages(passages: list[EvidencePassage]) -> None:
     if not passages:
         to.print("nothing found")
     for rank, passage in enumerate(passages, start=1):
-        print_passage(to, f"{rank:>3}  ", passage, passage.content)
+        print_passage(to, f"{rank:>3}  ", passage, passage.content, passage.page_of())
 
 
 def research(

@@ -153,9 +153,7 @@ class EvidenceIndex:
             InputError: a value cannot be used.
             IndexStateError: the project cannot be written to or read, or another process has been writing for a minute.
         """
-        added = self._store.add(source_of(content, url, title, source_quality, fetch_date))
-        self.write_metadata()
-        return added
+        return self.add_source(source_of(content, url, title, source_quality, fetch_date))
 
     def add_source(self, source: SourceDocument) -> bool:
         """Add a source that was read from a file, as :meth:`add_document` does."""
@@ -234,28 +232,22 @@ class EvidenceIndex:
     ) -> list[list[EvidencePassage]]:
         """Search all sources for many queries, as :meth:`search` does, in one batch."""
         grades = at_least(min_quality)
-        filters = [
-            *([where] if where is not None and parse_filter(where) else []),
-            *([{"quality": {"in": grades}}] if grades else []),
-        ]
+        filters = [where] if where is not None and parse_filter(where) else []
+        filters += [{"quality": {"in": grades}}] if grades is not None else []
         joined: Where | None = {"and": filters} if filters else None
         by_source = None if joined is None else _by_source(joined, self.source)
-        texts: dict[str, SourceVersion] = {}
-        stored_of = cache(self._store.stored)
+        stored_of, text_of = cache(self._store.stored), cache(lambda sha256: self._store.texts(sha256).get(sha256))
 
         def wanted(result: RetrievalResult) -> bool:
-            sha256, _ = place_of(result.item.item_id)
-            if sha256 not in texts:
-                texts.update(self._store.texts(sha256))
-            text = texts.get(sha256)
+            text = text_of(place_of(result.item.item_id)[0])
             return text is not None and text.newest and (grades is None or text.quality in grades)
 
         def passages_of(results: Iterable[RetrievalResult]) -> Iterator[EvidencePassage]:
             for result in results:
                 sha256, number = place_of(result.item.item_id)
-                stored = stored_of(sha256)
-                if stored is not None and number in range(len(stored.spans)):  # not deleted meanwhile
-                    yield stored.passage(texts[sha256], stored.spans[number], result.score, result.signals)
+                stored, text = stored_of(sha256), text_of(sha256)
+                if stored is not None and text is not None and number in range(len(stored.spans)):  # not deleted meanwhile
+                    yield stored.passage(text, stored.spans[number], result.score, result.signals)
 
         step_of = {"kind": "search", "k": k, "where": joined}
         with record_steps({**step_of, "query": query} for query in queries) as steps:
@@ -334,7 +326,7 @@ class EvidenceIndex:
     @property
     def engines(self) -> list[str]:
         """Return the labels of the searcher's retrievers."""
-        return self._passages.engines
+        return list(self._passages.searcher.retrievers)
 
     @property
     def filter_keys(self) -> Mapping[str, str]:
@@ -444,13 +436,10 @@ def _by_source(where: Where, source_at: Callable[[str], SourceVersion | None]) -
             replaced[key] = _by_source(value, source_at)
         elif key in ("url", "metadata.url"):
             conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            for operator in ("eq", "in"):
-                wanted = conditions.get(operator)
-                urls = [wanted] if isinstance(wanted, str) else wanted
-                if isinstance(urls, Sequence | set | frozenset) and all(isinstance(url, str) for url in urls):
-                    del conditions[operator]
-                    named = [source.sha256 for source in map(source_at, urls) if source is not None]
-                    sources.append({"source": {"in": named}})
+            for operator in conditions.keys() & {"eq", "in"}:
+                wanted = conditions.pop(operator)
+                named = map(source_at, wanted if operator == "in" else [wanted])
+                sources.append({"source": {"in": [source.sha256 for source in named if source is not None]}})
             if conditions:
                 replaced[key] = conditions
         else:

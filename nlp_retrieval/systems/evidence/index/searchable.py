@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nlp_retrieval import RetrievalResult, SearchableItem
-from nlp_retrieval.core import (
-    MANIFEST_FILE,
-    BaseSearcher,
-    Generation,
-    Lock,
-    Where,
-    open_generation,
-    suppress_empty_notes,
-)
+from nlp_retrieval.core import MANIFEST_FILE, BaseSearcher, Generation, Lock, Where, open_generation, suppress_empty_notes
 from nlp_retrieval.errors import IndexDamagedError, IndexMismatchError, IndexMissingError
 from nlp_retrieval.systems.evidence.index.store import EvidenceStore, SourceVersion
 
@@ -40,15 +32,10 @@ class SearchablePassages:
 
     def __init__(self, folder: Path, searcher: BaseSearcher) -> None:
         self.folder = folder
-        self._searcher = copy.copy(searcher)
+        self.searcher = copy.copy(searcher)
         self._is_open = False
         self._held: tuple[Generation, Counter[str]] | None = None
         self._lock = Lock()
-
-    @property
-    def engines(self) -> list[str]:
-        """Return the labels of the searcher's retrievers."""
-        return list(self._searcher.retrievers)
 
     @property
     def is_built(self) -> bool:
@@ -79,15 +66,15 @@ class SearchablePassages:
         with self._lock:
             try:
                 if self._is_open:
-                    self._searcher.refresh()
+                    self.searcher.refresh()
                 else:
-                    self._searcher.open(self.folder)
+                    self.searcher.open(self.folder)
                     self._is_open = True
             except (IndexMissingError, IndexMismatchError, IndexDamagedError) as error:
                 if not self.is_built:  # removed meanwhile
                     return None
                 raise type(error)(f"{error}. Or call build_index, which builds it again from the sources.") from error
-        return self._searcher
+        return self.searcher
 
     def find(
         self, queries: Sequence[str], k: int, where: Where | None, wanted: Callable[[RetrievalResult], bool]
@@ -123,7 +110,7 @@ class SearchablePassages:
                 stored = {item.item_id: item.metadata for item in held.opened.items.stream_live()}
                 searcher = held
         if searcher is None:
-            self._searcher.index(_items(store, live, spans), self.folder, replace=True)
+            self.searcher.index(_items(store, live, spans), self.folder, replace=True)
             self._is_open = True
             return
         wanted = {

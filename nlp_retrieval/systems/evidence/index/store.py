@@ -72,21 +72,13 @@ class SourceDocument:
 
 
 def source_of(
-    content: str,
-    url: str,
-    title: str = "",
-    source_quality: str | None = None,
-    fetch_date: str = "",
+    content: str, url: str, title: str = "", source_quality: str | None = None, fetch_date: str = ""
 ) -> SourceDocument:
     """Return a source that a person gave, in the form for storage, graded by its address if no grade is given."""
-    canonical_url(url)
-    given = {"quality": source_quality, "title": title, "fetch_date": fetch_date}
-    grade = (
-        assess_source_quality(resolved_doi(url)) if source_quality is None else check_grade(source_quality, "source_quality")
-    )
-    return normalized(
-        SourceDocument(content, url, title, grade, fetch_date, frozenset(name for name, value in given.items() if value))
-    )
+    values = {"quality": source_quality, "title": title, "fetch_date": fetch_date}
+    given = frozenset(name for name, value in values.items() if value)
+    grade = assess_source_quality(url) if source_quality is None else check_grade(source_quality, "source_quality")
+    return normalized(SourceDocument(content, url, title, grade, fetch_date, given))
 
 
 def normalized(source: SourceDocument) -> SourceDocument:
@@ -106,7 +98,7 @@ def _pages(source: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
     pages: list[tuple[int, int]] = []
     begin = 0
     ends = [start for _, start in source.pages[1:]] + [len(source.content)]
-    for (number, start), end in zip(source.pages, ends if source.pages else (), strict=True):
+    for (number, start), end in zip(source.pages, ends, strict=False):
         page = "\n".join(line.rstrip() for line in normalize("NFC", source.content[start:end]).strip().split("\n"))
         at = text.find(page, begin)
         if at < 0:

@@ -16,7 +16,7 @@ from nlp_retrieval.systems.evidence.index.passages import EvidencePassage
 from nlp_retrieval.systems.evidence.index.urls import registrable_domain
 from nlp_retrieval.systems.evidence.verdict.deciding import Decider, Decision, Question
 from nlp_retrieval.systems.evidence.verifiers.base import BaseVerifier, Judgement
-from nlp_retrieval.text import as_latin, words_of
+from nlp_retrieval.text import as_latin, counted, words_of
 
 # Independent origins of sources, however many URLs they have.
 #
@@ -151,22 +151,19 @@ ClaimStatus = Literal["VERIFIED", "SUPPORTED", "WEAK", "DISPUTED", "REFUTED", "U
 
 def status_of(supporting: int, contradicting: int, weak: int = 0) -> tuple[ClaimStatus, str]:
     """Return the status of a claim, by the numbers of independent origins of each kind, and the rule that gave it."""
+    for_it, against_it, weakly = (counted(number, "independent origin") for number in (supporting, contradicting, weak))
     if supporting and contradicting:
-        return "DISPUTED", f"supported by {_origins(supporting)}, contradicted by {_origins(contradicting)}"
+        return "DISPUTED", f"supported by {for_it}, contradicted by {against_it}"
     if contradicting:
-        return "REFUTED", f"contradicted by {_origins(contradicting)}, supported by none"
+        return "REFUTED", f"contradicted by {against_it}, supported by none"
     if supporting > 1:
-        return "VERIFIED", f"supported by {_origins(supporting)}, contradicted by none"
+        return "VERIFIED", f"supported by {for_it}, contradicted by none"
     if supporting:
-        also = f", weakly by {_origins(weak)}" if weak else ""
+        also = f", weakly by {weakly}" if weak else ""
         return "SUPPORTED", f"supported by one independent origin{also}, contradicted by none; VERIFIED needs two"
     if weak:
-        return "WEAK", f"weakly supported by {_origins(weak)}, contradicted by none; another verifier may be surer"
+        return "WEAK", f"weakly supported by {weakly}, contradicted by none; another verifier may be surer"
     return "UNVERIFIED", "neither supported nor contradicted by what is indexed"
-
-
-def _origins(count: int) -> str:
-    return f"{count} independent origin{'s' if count > 1 else ''}"
 
 
 # Verifying a claim against the index: the evidence for and against it, and the independent origins of each.
@@ -252,31 +249,17 @@ class ClaimVerifier:
         judged.sort(key=lambda item: -item.judgement.support)
         supporting, weak = ([item for item in judged if item.decision.verdict == word] for word in ("supported", "weak"))
         agreeing = {item.passage.key for item in supporting}
-        against = [item for item in judged if item.decision.verdict == "contradicted"]
-        contradicting = [item for item in against if item.passage.key not in agreeing]
-        contradicting.sort(key=lambda item: -item.judgement.contradict)
-        neutral = [item for item in judged if not item.decision.holds and item not in contradicting]
-        neutral.sort(key=lambda item: item.judgement.neutral)
-        sides = (supporting, contradicting, weak)
-        for_it, against_it, weakly = (_passage_origins(self.index, items, texts) for items in sides)
+        against = (item for item in judged if item.decision.verdict == "contradicted" and item.passage.key not in agreeing)
+        contradicting = sorted(against, key=lambda item: -item.judgement.contradict)
+        left = (item for item in judged if not item.decision.holds and item not in contradicting)
+        neutral = sorted(left, key=lambda item: item.judgement.neutral)
+        for_it, against_it, weakly = (_passage_origins(self.index, items, texts) for items in (supporting, contradicting, weak))
         status, rule = status_of(len(for_it), len(against_it), len(weakly))
         if silent := sum(not item.judgement.was_judged for item in judged):
             why = "the claim is too long, or there was no usable answer"
             rule += f"; {silent} of {len(judged)} passages were not judged by {self.verifier.name}: {why}"
-        return ClaimVerdict(
-            claim,
-            claim_type,
-            _QUALITY[claim_type],
-            supporting,
-            weak,
-            contradicting,
-            neutral,
-            for_it,
-            against_it,
-            status,
-            rule,
-            silent,
-        )
+        sides = (supporting, weak, contradicting, neutral)
+        return ClaimVerdict(claim, claim_type, _QUALITY[claim_type], *sides, for_it, against_it, status, rule, silent)
 
 
 def _passage_origins(index: EvidenceIndex, judged: Sequence[JudgedPassage], texts: Mapping[str, str]) -> list[Origin]:

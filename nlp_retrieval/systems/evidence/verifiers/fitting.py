@@ -51,11 +51,7 @@ def _pair(row: dict[str, Any], where: str, collection: str) -> JudgedPair:
     if row["label"] not in get_args(Label):
         raise SourceError(f"{where}: label {row['label']!r}; it must be one of {', '.join(get_args(Label))}")
     return JudgedPair(
-        row["claim"],
-        row["passage"],
-        row["label"],
-        f"{collection}/{row.get('family') or row['passage']}",
-        collection,
+        row["claim"], row["passage"], row["label"], f"{collection}/{row.get('family') or row['passage']}", collection
     )
 
 

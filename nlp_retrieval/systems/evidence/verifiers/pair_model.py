@@ -61,9 +61,7 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
 
     name = "pair_model"
     manifest_may_set = may_set(
-        *("labels", "backend", "window", "most_windows", "batch_size"),
-        **MODEL_RULES,
-        calibration=READS_FILE,
+        *("labels", "backend", "window", "most_windows", "batch_size"), **MODEL_RULES, calibration=READS_FILE
     )
     search_only = frozenset({"batch_size", "device"})
     apart_from_model = frozenset({"batch_size", "labels", "calibration", "window", "most_windows"})

@@ -84,10 +84,8 @@ def shown(url: str) -> str:
     return printable(url if len(url) <= 150 else f"{url[:147]}...")
 
 
-def web_url(url: object) -> str | None:
+def web_url(url: str) -> str | None:
     """Return the canonical form of an address of the web; None for anything else."""
-    if not isinstance(url, str):
-        return None
     try:
         canonical = canonical_url(url)
     except InputError:

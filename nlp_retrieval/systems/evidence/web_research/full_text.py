@@ -88,12 +88,7 @@ class _TextReading:
         self.lm = LanguageModel.of_client(lm)
 
     def _asked(
-        self,
-        query: str,
-        text: str,
-        prompt: str,
-        fields: tuple[str, str],
-        read: Callable[[object, _NumberedText, range], Any],
+        self, query: str, text: str, prompt: str, fields: tuple[str, str], read: Callable[[object, _NumberedText, range], Any]
     ) -> tuple[_NumberedText, list[Any]]:
         """Ask about the parts of a text; return it, and the usable answers."""
         from nlp_retrieval.lm import ask_all, dspy

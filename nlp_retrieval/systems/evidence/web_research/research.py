@@ -10,14 +10,7 @@ from typing import Literal
 from nlp_retrieval import HyDE
 from nlp_retrieval.core import check_k, has_no_words, progress
 from nlp_retrieval.documents import clean_title, read_document
-from nlp_retrieval.errors import (
-    DependencyError,
-    FetchError,
-    FetchRefusedError,
-    IndexStateError,
-    QueryError,
-    RetrievalError,
-)
+from nlp_retrieval.errors import DependencyError, FetchError, FetchRefusedError, IndexStateError, QueryError, RetrievalError
 from nlp_retrieval.processors import ExpandedQuery
 from nlp_retrieval.systems.evidence.grades import assess_source_quality
 from nlp_retrieval.systems.evidence.index.evidence_index import EvidenceIndex
@@ -26,13 +19,7 @@ from nlp_retrieval.systems.evidence.index.store import SourceDocument
 from nlp_retrieval.systems.evidence.index.urls import canonical_url
 from nlp_retrieval.systems.evidence.web_research.addresses import shown
 from nlp_retrieval.systems.evidence.web_research.fetching import BaseFetcher, Fetch, fetch_page
-from nlp_retrieval.systems.evidence.web_research.searching import (
-    BaseWebSearch,
-    Search,
-    WebResult,
-    find_pages,
-    merged_by_rank,
-)
+from nlp_retrieval.systems.evidence.web_research.searching import BaseWebSearch, Search, WebResult, find_pages, merged_by_rank
 
 PageStatus = Literal["added", "known", "refused", "failed"]
 """``added``: a new source, or a new version of one. ``known``: the index has it. ``refused``: by a rule, of ours or of its

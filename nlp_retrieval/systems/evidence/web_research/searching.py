@@ -11,14 +11,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from nlp_retrieval.core import (
-    Component,
-    check_k,
-    check_queries,
-    given,
-    may_set,
-    parse_json,
-)
+from nlp_retrieval.core import Component, check_k, check_queries, given, may_set, parse_json
 from nlp_retrieval.documents import clean_title
 from nlp_retrieval.errors import EngineError, FetchError, RetrievalWarning
 from nlp_retrieval.systems.evidence.web_research.addresses import service_target, shown, web_url
