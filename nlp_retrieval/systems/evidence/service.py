@@ -219,6 +219,7 @@ class ProjectService(BaseService):
     @property
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints for adding, searching, verifying, auditing, reading, and figures."""
+        all_sources = "All sources, in the order of adding."
         deletes = "Delete a source with all its versions, named by key or escaped URL."
         return [
             Endpoint("/index", "Add sources, and make them searchable.", self._add, IndexAnswer, IndexBody, writes=True),
@@ -228,7 +229,7 @@ class ProjectService(BaseService):
             Endpoint("/verify", "Verify a claim against the sources.", self._verify, VerifyAnswer, VerifyBody),
             Endpoint("/audit", "Audit every citation of a report.", self._audit, AuditAnswer, AuditBody),
             Endpoint("/passages/{key}", "All passages of a source, in order.", self._passages, PassagesAnswer, records=True),
-            Endpoint("/sources", "All sources, in the order of adding.", self._sources, SourcesAnswer),
+            Endpoint("/sources", all_sources, lambda _: self._listed(ListArguments(limit=None)), SourcesAnswer),
             Endpoint("/sources/{key:path}", deletes, self._delete, DeleteAnswer, writes=True, method="DELETE"),
             Endpoint("/stats", "Figures of the project and of its searches.", self._stats, ProjectFigures),
         ]
@@ -374,9 +375,6 @@ class ProjectService(BaseService):
         except QueryError as error:
             raise _not_found(error) from None
         return _json(PassagesAnswer.model_construct(passages=passages))
-
-    def _sources(self, _: None) -> bytes:
-        return self._listed(ListArguments(limit=None))
 
     def _listed(self, arguments: ListArguments) -> bytes:
         sources = self._index.sources(arguments.match)

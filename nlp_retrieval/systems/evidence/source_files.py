@@ -54,7 +54,7 @@ def read_sources(
     fetch: Callable[[str], FetchedPage] | None = None,
 ) -> Iterator[SourceDocument]:
     """Yield the sources in files and folders, one at a time; what a page says of its own address or grade may be false."""
-    for_all = SourceDocument("", url, "", quality, fetch_date)
+    for_all = _given(SourceDocument("", url, "", quality, fetch_date))
     _check("these sources", for_all)
     several = [expanded(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     manifests = {
@@ -158,12 +158,11 @@ class _Reading:
             raise
         except InputError as error:
             raise SourceError(f"{where}: {error}") from None
-        names = ("quality", "fetch_date")
         return replace(
             source,
             quality=source.quality or self.for_all.quality or grade,
             fetch_date=source.fetch_date or self.for_all.fetch_date,
-            given=source.given | {name for name in names if getattr(self.for_all, name)},
+            given=source.given | self.for_all.given,
         )
 
     def _row(self, where: str, row: JsonObject) -> Iterator[SourceDocument]:

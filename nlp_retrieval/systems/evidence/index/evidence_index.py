@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypedDict
 
 import orjson
@@ -320,7 +319,7 @@ class EvidenceIndex:
 
     def _indexed(self, texts: Mapping[str, SourceVersion]) -> dict[str, SourceVersion]:
         """Return the texts to be searched of which the index holds all passages."""
-        held = self._passages.held()
+        held, _ = self._passages.held()
         return {key: text for key, text in texts.items() if text.newest and held.get(key, 0) == text.passage_count}
 
     @property
@@ -331,7 +330,7 @@ class EvidenceIndex:
     @property
     def filter_keys(self) -> Mapping[str, str]:
         """Return the metadata keys of passages for filters, and the kinds of their values; empty if nothing is built."""
-        return self._passages.kinds()
+        return self._passages.held()[1]
 
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
@@ -404,7 +403,7 @@ class EvidenceIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _stored(self, key: str) -> StoredText:
@@ -437,9 +436,11 @@ def _by_source(where: Where, source_at: Callable[[str], SourceVersion | None]) -
         elif key in ("url", "metadata.url"):
             conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
             for operator in conditions.keys() & {"eq", "in"}:
-                wanted = conditions.pop(operator)
-                named = map(source_at, wanted if operator == "in" else [wanted])
-                sources.append({"source": {"in": [source.sha256 for source in named if source is not None]}})
+                urls = conditions[operator] if operator == "in" else [conditions[operator]]
+                if all(isinstance(url, str) for url in urls):  # of others the index says what is wrong
+                    del conditions[operator]
+                    named = [source.sha256 for source in map(source_at, urls) if source is not None]
+                    sources.append({"source": {"in": named}})
             if conditions:
                 replaced[key] = conditions
         else:

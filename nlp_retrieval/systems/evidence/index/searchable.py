@@ -42,22 +42,17 @@ class SearchablePassages:
         """Return whether there is an index to search."""
         return (self.folder / MANIFEST_FILE).is_file()
 
-    def held(self) -> Mapping[str, int]:
-        """Return the number of passages of each text in the index, by SHA-256; empty if there is no index, or it is damaged."""
+    def held(self) -> tuple[Mapping[str, int], Mapping[str, str]]:
+        """Return the number of passages of each text by SHA-256, and kinds of metadata by key; empty without a sound index."""
         with self._lock:
             try:
                 if self._held is None or not self._held[0].is_current():
                     generation = open_generation(self.folder)
                     self._held = generation, Counter(place_of(item_id)[0] for item_id in generation.items.ids() if item_id)
+                return self._held[1], self._held[0].items.kinds
             except (IndexMissingError, IndexDamagedError):
                 self._held = None
-            return Counter() if self._held is None else self._held[1]
-
-    def kinds(self) -> Mapping[str, str]:
-        """Return the kinds of the metadata by which passages can be filtered, by key; empty if there is no index."""
-        self.held()
-        held = self._held
-        return {} if held is None else held[0].items.kinds
+                return {}, {}
 
     def current(self) -> BaseSearcher | None:
         """Return the searcher, opened on the newest generation; None if there is no index."""

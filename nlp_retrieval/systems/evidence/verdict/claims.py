@@ -100,8 +100,7 @@ class JudgedPassage(ByKey):
     @property
     def page(self) -> str:
         """Return the pages of the quote: ``"p. 12"``; empty if the source has no pages."""
-        start = max(0, self.passage.content.find(self.quote))
-        return self.passage.page_of(start, start + len(self.quote))
+        return self.passage.page_of(*self.judgement.sentence)
 
     @property
     def judgement(self) -> Judgement:

@@ -67,13 +67,9 @@ class Calibration(BaseModel):
         if missing is not None:
             raise ConfigurationError(f"this calibration needs the signal {missing!r}, which the verifier does not give")
         values = np.array([[row[name] for name in self.signals] for row in signals]).reshape(len(signals), len(self.signals))
-        return softmax(self.logits(values))
-
-    def logits(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``[pairs, 3]`` logits of ``[pairs, signals]``; neutral is 0."""
         scaled = np.clip((values - np.array(self.mean)) / np.array(self.scale), -10, 10)
         two = scaled @ np.array(self.weights).T + np.array(self.intercepts)
-        return np.concatenate([two, np.zeros((len(values), 1))], axis=1)
+        return softmax(np.concatenate([two, np.zeros((len(values), 1))], axis=1))
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -136,10 +136,8 @@ class PairModelVerifier(ModelHolder[PairModel], CalibratedVerifier):
             logits = np.asarray(model.logits([pairs[n] for n in batch]), np.float64)
             if logits.shape != (len(batch), len(columns)):
                 raise ModelError(f"{self.model} gives {logits.shape[1]} outputs per pair, and its labels are {len(columns)}")
-            if not np.isfinite(logits).all():
-                raise ModelError(
-                    f"{self.model} gives NaN or infinity for {int((~np.isfinite(logits)).any(axis=1).sum())} pairs"
-                )
+            if n_wrong := int((~np.isfinite(logits)).any(axis=1).sum()):
+                raise ModelError(f"{self.model} gives NaN or infinity for {n_wrong} pairs")
             evidence[batch] = _against_neutral(logits, columns)
         return evidence
 

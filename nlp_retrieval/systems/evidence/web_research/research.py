@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Literal
+from typing import Literal, get_args
 
 from nlp_retrieval import HyDE
 from nlp_retrieval.core import check_k, has_no_words, progress
@@ -66,8 +65,7 @@ class ResearchReport:
 
     def counts(self) -> dict[str, int]:
         """Return the number of pages by status."""
-        counted = Counter(page.status for page in self.pages)
-        return {status: counted[status] for status in ("added", "known", "refused", "failed")}
+        return {status: sum(page.status == status for page in self.pages) for status in get_args(PageStatus)}
 
 
 _DELETED = "it was deleted from this project; add it again with the add command"
