@@ -45,7 +45,7 @@ from nlp_retrieval.systems.evidence.index.store import (
     normalized,
     source_of,
 )
-from nlp_retrieval.systems.evidence.index.urls import canonical_url, registrable_domain
+from nlp_retrieval.systems.evidence.index.urls import canonical_or_empty, canonical_url, registrable_domain
 
 GRAPH_FOLDER = "10_graph"
 SOURCES_FILE = "evidence.sqlite3"
@@ -334,7 +334,7 @@ class EvidenceIndex:
 
     def was_deleted(self, url: str) -> bool:
         """Return whether there was a source under this URL that was deleted."""
-        return _canonical(url) in self._store.deleted()
+        return canonical_or_empty(url) in self._store.deleted()
 
     @property
     def has_deleted(self) -> bool:
@@ -347,7 +347,7 @@ class EvidenceIndex:
 
     def versions(self, url: str) -> list[SourceVersion]:
         """Return all versions of the source under a URL, oldest first; none under what is no URL."""
-        return self._store.versions(_canonical(url))
+        return self._store.versions(canonical_or_empty(url))
 
     def sources(self, match: str = "", min_quality: str | None = None) -> list[SourceVersion]:
         """Return the newest version of every URL, with some text in title or URL, and of some grade or better."""
@@ -446,14 +446,6 @@ def _by_source(where: Where, source_at: Callable[[str], SourceVersion | None]) -
         else:
             replaced[key] = value
     return replaced | {"and": [*replaced.get("and", []), *sources]} if sources else replaced
-
-
-def _canonical(url: str) -> str:
-    """Return the canonical form of a URL; empty for what is none, under which there is no source."""
-    try:
-        return canonical_url(url)
-    except InputError:
-        return ""
 
 
 def _searcher(searcher: object, model_name: str | None) -> BaseSearcher:

@@ -51,6 +51,14 @@ def canonical_url(url: str) -> str:
     return canonical
 
 
+def canonical_or_empty(url: str) -> str:
+    """Return the canonical form of a URL; empty for what is none, under which there is no source."""
+    try:
+        return canonical_url(url)
+    except InputError:
+        return ""
+
+
 def registrable_domain(url: str) -> str:
     """Return the registrable domain of a page, "bbc.co.uk" for "https://news.bbc.co.uk/1"; empty for a file."""
     parts = urlsplit(canonical_url(url))

@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit
 
 from nlp_retrieval.core import without_secrets
 from nlp_retrieval.errors import ConfigurationError, FetchError, FetchRefusedError, InputError
-from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_url
+from nlp_retrieval.systems.evidence.index.urls import MAX_URL, canonical_or_empty, canonical_url
 from nlp_retrieval.text import printable
 
 _PORTS = {"http": 80, "https": 443}
@@ -86,10 +86,7 @@ def shown(url: str) -> str:
 
 def web_url(url: str) -> str | None:
     """Return the canonical form of an address of the web; None for anything else."""
-    try:
-        canonical = canonical_url(url)
-    except InputError:
-        return None
+    canonical = canonical_or_empty(url)
     return canonical if canonical.startswith("https://") else None
 
 
