@@ -85,7 +85,7 @@ class PassagesAnswer(BaseModel):
 
 
 _FIGURES: Any = {name: (kind, ...) for name, kind in get_type_hints(IndexStatistics).items()}
-ProjectFigures: type[BaseModel] = create_model("ProjectFigures", __doc__="Those of ``EvidenceIndex.stats``.", **_FIGURES)
+ProjectFigures: type[BaseModel] = create_model("ProjectFigures", __doc__="Figures of the project and its searches.", **_FIGURES)
 
 
 Claim = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
