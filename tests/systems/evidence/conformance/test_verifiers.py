@@ -40,9 +40,8 @@ class TestLanguageModelVerifier(VerifierRules):
     @pytest.fixture(autouse=True)
     def asking(self, server, model):
         """The model quotes the middle of what it is shown, or what it makes up; every test has a new folder of answers."""
-        self.model = model
         self.kept.clear()
-        server.answer = self.answer
+        self.model, server.answer = model, self.answer
 
     def answer(self, body):
         shown = body["messages"][-1]["content"].partition(" begin\n")[2].rpartition("\n")[0]
