@@ -20,13 +20,11 @@ from nlp_retrieval.systems.evidence.lookups.words import (
     nearest_sentence,
     sentences,
     share,
-    share_around,
     stemmed,
 )
 from nlp_retrieval.text import agreeing, numbers_of, words_of
 
 Family = Literal["numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names"]
-"""The kinds of lookups."""
 FAMILIES: tuple[Family, ...] = ("numbers", "binding", "negation", "opposites", "who", "quotations", "kinds", "names")
 Reason = Literal[
     "", "contradicted", "other number", "unclear number", "quote not found", "other entity", "not judged", "not found"
@@ -130,7 +128,8 @@ def looked_up(claim: str, read: str, whole: str, *, quoted: bool = False) -> Loo
         detail, rest = f"the source does not name {listed(all_names)}", content(claim).difference(*map(content, all_names))
         if things:
             findings.append(Objection("kinds", "other entity", detail))
-        if names and share_around(rest, sentences(read)) >= _AROUND_NAME:
+        neighbours = [one.content | other.content for one, other in pairwise(sentences(read))] or [content(read)]
+        if names and max(share(rest, both) for both in neighbours) >= _AROUND_NAME:
             findings.append(Objection("names", "other entity", detail))
         # the source may be about something else
         findings.sort(key=lambda finding: finding.family in {"binding", "negation", "opposites", "who"})

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.words import (
     KNOWN,
+    WORD_OF_CHANGE,
     Sentence,
     clauses_of,
     content,
@@ -25,8 +26,8 @@ from nlp_retrieval.text import as_latin, stems_of_language
 
 _WITH, _DENYING, _NO_DENIAL = re.compile(r"\bwith\b", re.IGNORECASE), pattern("denying"), pattern("no denial")
 _IN_PART = re.compile(r"\bbut not\b|,\s?not\b|\brather than\b", re.IGNORECASE)
-_POINTS_BACK = re.compile(r"\A\W*(?:the|this|these|that|no)\b|\b(?:it|its|they|them|their|he|she|his|her)\b", re.IGNORECASE)
-_NOT, _CHANGING, _WORD_OF_CHANGE = pattern("not"), pattern("changing"), pattern("changing", r"(?:{})\Z")
+_POINTS_BACK = pattern("points back", "(?:{})")
+_NOT, _CHANGING, _ENDED = pattern("not"), pattern("changing"), pattern("ended")
 _DENIED_CHANGE = re.compile(
     rf"(?:{_NOT.pattern}|n['\u2019]t)\s(?:[\w-]+\s){{0,4}}?{_CHANGING.pattern}|{pattern('unchanged').pattern}"
     rf"|{_CHANGING.pattern}\s(?:[\w-]+\s){{0,6}}?{pattern('denied after').pattern}",
@@ -34,13 +35,12 @@ _DENIED_CHANGE = re.compile(
 )
 _NOT_UNTIL = re.compile(r"(?:\bnot|n['\u2019]t)\s(?:[\w-]+\s){0,4}?until\b", re.IGNORECASE)
 _COMPARED = frozenset(
-    "statistical statistic measur compar no frequent common likel often find show made make evidenc rate".split()
+    "statistical statistic measur compar no frequent common likel often find show made make evidenc rate marked sharp strong"
+    " substantial considerab noticeab measurab practical virtual hard bare".split()
 )
 _NEXT = 40
-_WITHOUT, _WITH_NEGATION, _TURNED = "this without the negation", "this with a negation", "this the other way round"
+_WITHOUT, _WITH_NEGATION = "this without the negation", "this with a negation"
 _SAME_MATTER, _HALF, _MOST_DENIED, _LEAD = 0.7, 0.5, 0.55, 0.15
-_BY_REFERENCE, _ABOUT_CLAIM = 0.8, 0.25
-"""Most that a sentence is alike with a claim by the words of the one before it, and how much of it the claim says at least."""
 
 
 class Denial(NamedTuple):
@@ -60,19 +60,18 @@ def denial(claim: str, sentences: Sequence[Sentence]) -> Denial:
     for sentence in (each for each in sentences if not each.is_heading):
         own = share(wanted, sentence.content)
         refers = sentence.content | before if _POINTS_BACK.search(sentence.text) else sentence.content
-        is_neither = _says_by_denying(claim, sentence.text) or _NOT_UNTIL.search(sentence.text)
+        is_ended = mine and not _has(sentence.content, mine) and _ENDED.search(sentence.text)  # "abandoned" is "not built"
+        is_neither = is_ended or _says_by_denying(claim, sentence.text) or _NOT_UNTIL.search(sentence.text)
         says, common = ("", 0.0) if is_neither else _compared(claim, mine, wanted, sentence, refers)
         before = frozenset() if negated(sentence.text) else sentence.content
         if not says:
             alike = max(alike, common, own)
         elif best.sentence is None or common > best.ahead:
             best = Denial(common, sentence, says)
-    if best.sentence is None:
-        return best
     ahead, least, says = max(0.0, best.ahead - alike), _SAME_MATTER, best.says
-    if says == _WITHOUT and ("" in mine or any(_has(sentence.content, mine) for sentence in sentences)):
+    if says == _WITHOUT and best.sentence and ("" in mine or _has(best.sentence.content, mine)):
         least = _HALF
-    elif says == _WITHOUT:  # a source that has nowhere what the claim denies may say so in other words
+    elif says == _WITHOUT:  # a sentence without the word that the claim denies may say so in other words
         least, says = _MOST_DENIED, f"most of {_WITHOUT}"
     return Denial(ahead, best.sentence, says if best.ahead >= least and ahead >= _LEAD else "", best.ahead >= _SAME_MATTER)
 
@@ -84,29 +83,37 @@ def _compared(
     theirs = negated(sentence.text)
     common = share(wanted, sentence.content if "" in theirs else refers)
     if denies_change(sentence.text):
-        denying = (clause for clause in clauses_of(sentence.text) if denies_change(clause))
-        rest, clause = _unchanging(wanted), next(denying, sentence.text).strip(" .")
+        clauses = clauses_of(sentence.text)
+        is_affirmed = wanted <= content(" ".join(clause for clause in clauses if not denies_change(clause)))
+        rest, clause = _unchanging(wanted), next(filter(denies_change, clauses), sentence.text).strip(" .")
         of_clause = _unchanging(content(clause))
-        subject = _unchanging(content(_DENIED_CHANGE.split(clause)[0])) or of_clause
+        subject = _unchanging(content(_DENIED_CHANGE.split(clause)[0]) or of_clause)
         is_about = not subject or _POINTS_BACK.search(clause) or max(share(subject, wanted), share(rest, of_clause)) > _HALF
         is_all = of_clause <= wanted and stemmed(clause)[:1] == stemmed(claim)[:1]  # "Prices did not change."
         about = 1.0 if is_all else share(rest, refers) if is_about else 0.0
-        says = "" if denies_change(claim) else f"that this is not so: \u201c{clause}\u201d"
-        if not says or (not mine and len(rest) < len(wanted) and _CHANGING.search(claim)):
+        says = "" if is_affirmed or denies_change(claim) else f"that this is not so: \u201c{clause}\u201d"
+        if not says or (not mine and _CHANGING.search(claim)):
             return says, about
     if "" in mine & theirs:
         mine, theirs = mine - {""}, theirs - {""}
     if mine and theirs and mine <= theirs | _after_negations(sentence.text):
-        return "", min(common, _BY_REFERENCE) if share(sentence.content, wanted) >= _ABOUT_CLAIM else 0.0
-    turned = theirs - {""}
-    if mine and turned and mine.isdisjoint(theirs) and mine <= sentence.content and turned <= wanted:
-        return (_TURNED, common) if _IN_PART.search(claim) else ("", 0.0)  # "farmers, not cities" and "cities, not farmers"
+        return "", common
+    mine_aside, aside = _set_aside(claim), _set_aside(sentence.text)
+    if aside and aside <= wanted:  # which says much, so half of the claim is enough
+        says = "" if aside == mine_aside or (mine and not mine_aside) else _WITH_NEGATION
+        return says, max(common, _SAME_MATTER) if common >= _HALF else common
     left, negates = mine - theirs, bool(theirs - mine) and _negates(wanted, sentence)
     if left and not negates and (left == mine or _has(sentence.content, left)):
         return _WITHOUT, common
     if negates and not mine and ("" in theirs or _has(wanted, theirs)):
         return _WITH_NEGATION, common
     return "", 0.0
+
+
+def _set_aside(text: str) -> frozenset[str]:
+    """Return the first word that a text names only to set it aside: "cities" of "farmers, not cities"."""
+    kept, *others = _IN_PART.split(_NO_DENIAL.sub(" ", text), 1)
+    return frozenset([word for other in others for word in stemmed(other) if word not in content(kept)][:1])
 
 
 def _has(words: frozenset[str], denied: set[str]) -> bool:
@@ -120,12 +127,14 @@ def denies_change(text: str) -> bool:
 
 
 def _unchanging(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in words - _COMPARED if not _WORD_OF_CHANGE.match(word))
+    return frozenset(word for word in words - _COMPARED if not WORD_OF_CHANGE.match(word))
 
 
 def _negates(wanted: frozenset[str], sentence: Sentence) -> bool:
     """Return whether the clause with most of some words has a negation: "it carries 400 people, but not dogs" has none."""
     denied, clauses = negated(sentence.text), [(content(text), bool(negated(text))) for text in clauses_of(sentence.text)]
+    if denied & wanted - frozenset[str]().union(*(words for words, negates in clauses if not negates)):
+        return True  # "it was planned, but never built"
     # "taxes do not apply to homes, but apply to land"
     said = [(len(wanted & words) + (not negates and not denied.isdisjoint(words)) / 2, negates) for words, negates in clauses]
     return max(said)[1] if said else False
@@ -194,6 +203,8 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
         stems = _by_stem(sentence.text) if wanted & sentence.content else {}
         pairs = ((word, one) for word in sorted(looked_for - stems.keys()) for one in sorted(OPPOSITES[word]))
         for stem, other in pairs:
+            if WORD_OF_CHANGE.match(stem) and OPPOSITES[other] & stems.keys():  # "those to China fell, those to India rose"
+                continue
             if other not in stems or other in said or _denies(claim, said[stem]) != _denies(sentence.text, stems[other]):
                 continue
             rest = wanted - content(said[stem])
@@ -206,9 +217,8 @@ def opposite_words(claim: str, sentences: Sequence[Sentence]) -> Opposite | None
                 best = Opposite(said[stem], stems[other], sentence, around)
     if best is None:
         return None
-    alike = [sentence for sentence in sentences if share(wanted, sentence.content) >= best.around]
-    stem = _ENGLISH.stem(best.word)
-    return None if any(stem in _by_stem(sentence.text) for sentence in alike) else best
+    alike = (sentence for sentence in sentences if share(wanted, sentence.content) >= best.around)
+    return None if any(_ENGLISH.stem(best.word) in _by_stem(sentence.text) for sentence in alike) else best
 
 
 def _says_by_denying(claim: str, sentence: str) -> bool:
@@ -244,6 +254,7 @@ _CLAUSE = re.compile(
 )
 _PRONOUNS, _NOT_AN_AGENT = frozenset(KNOWN["pronouns"].split()), frozenset(KNOWN["no agent"].split())
 _ACCORDING, _SAYING = re.compile(r"\baccording to\s", re.IGNORECASE), pattern("saying")
+_SIDES = re.compile(r";|\b(?:but|while|whereas|although|though)\b", re.IGNORECASE)
 _FORMS = [
     "|".join(rf"{word[:-1]}(?:e|es|ed|ing)" if word.endswith("e") else rf"{word}(?:s|ed|ing|es)?" for word in words.split())
     for words in KNOWN["acts"]
@@ -270,9 +281,9 @@ def _other_agent(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, s
         words = content(agent)
         if not others or any(words & content(other) for _, other in others):
             continue
-        about = {word for word in content(claim) - words if not _ACT.fullmatch(word)}
         sentence, other = others[0]
-        if any(words & one.content for one in sentences) and (not about or about & sentence.content):
+        about = {word for word in content(claim) - content(other) if not _ACT.fullmatch(word)}
+        if any(words & one.content for one in sentences) and (about <= words or about & sentence.content):
             return sentence, f"of \u201c{other}\u201d"
     return None
 
@@ -301,10 +312,11 @@ def _other_speaker(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence,
     for speaker in _speakers(claim):
         words = content(speaker)
         matter = content(claim) - words - content(" ".join(match[0] for match in _SAYING.finditer(claim)))
-        same = [sentence for sentence in sentences if matter and share(matter, sentence.content) >= _HALF]
-        others = [(sentence, other) for sentence in same for other in _speakers(sentence.text)]
+        sides = [(sentence, side) for sentence in sentences for side in _SIDES.split(sentence.text)]
+        same = [(sentence, side) for sentence, side in sides if matter and share(matter, content(side)) >= _HALF]
+        others = [(sentence, other) for sentence, side in same for other in _speakers(side)]
         known_there = any(words <= sentence.content for sentence in sentences)
-        if known_there and others and not any(words & sentence.content for sentence in same):
+        if known_there and others and not any(words & content(side) for _, side in same):
             sentence, other = others[0]
             return sentence, f"of \u201c{other}\u201d"
     return None

@@ -1,7 +1,6 @@
 """The names of a claim, and those that a passage lacks.
 
-A name is a run of words that do not begin with a lower-case letter; at the beginning of a sentence, common words do not count.
-A passage has a name if it has each of its words, or its initials. Things of one kind are named, too: "type 2", "hydrogen".
+A name is a run of capitalised words, or a thing of a kind ("type 2"); a passage has it if it has its words or initials.
 """
 
 from __future__ import annotations

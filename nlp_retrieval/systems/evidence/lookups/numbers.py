@@ -1,8 +1,6 @@
 """The numbers and dates of a claim that a source lacks, or gives for something else; a number has unit, bound and sign.
 
-A source may have a number in another form: rounded, within a bound, a share, or computed from its figures. It is computed only
-if the claim says which computation it is ("together", "lost", "for three years") and the figures of the source are of one kind
-and near each other. So a wrong number is rarely computable by chance.
+A source may have a number in another form, or its figures may give it by the computation that the claim names ("together").
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nlp_retrieval.systems.evidence.lookups.names import names_of, numbered_things
-from nlp_retrieval.systems.evidence.lookups.words import KNOWN, pattern, stemmed
+from nlp_retrieval.systems.evidence.lookups.words import KNOWN, WORD_OF_CHANGE, pattern, stemmed
 from nlp_retrieval.text import Number, agreeing, compare_numbers, dates_of, numbers_of, sentences_of
 
 
@@ -143,6 +141,7 @@ def _is_no_figure(claim: str, number: Number) -> bool:
 # Numbers that a source has in another form.
 
 _TIME = re.compile(r"[\s-](?:long\s)?(year|decade)s?\b", re.IGNORECASE)
+_CENTURY = re.compile(r"[\s-]century\b", re.IGNORECASE)
 _EVERY = re.compile(r"\b(?:every|one\s[\w-]+\sin)\s\Z", re.IGNORECASE)
 _TIMES = re.compile(r"\s?(?:times|fold)\b|-fold\b", re.IGNORECASE)
 _BESIDE = re.compile(r"\s(?:\w+\s)?(?:below|above|short of)\b")
@@ -150,7 +149,7 @@ _BOUND = re.compile(r"\b(?:more|less|fewer|up)\s(?:than|to)(?=\s\S?\d)", re.IGNO
 _POINTS = re.compile(r"\s?(?:percentage points?|% ?points?|points?)\b")
 _SHARE_OF = re.compile(r"\s?(?:of\b|share\b|de[rsl]?\b|d['\u2019]|des\b)|\s(?:\w+\s){0,2}share\b", re.IGNORECASE)
 _ROUNDED, _ROUNDED_FROM, _TIMES_WITHIN = 0.5, 10, 0.1
-_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.15, 0.05, 1.5
+_WITHIN, _ABOUT_WITHIN, _SHARE_WITHIN = 1.2, 0.05, 1.5
 _NEAR, _MOST, _CONTEXT, _REACH = 160, 60, 60, 24
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
@@ -164,9 +163,14 @@ def found_otherwise(claim: str, number: Number, there: Sequence[Number]) -> str 
 
 
 def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> bool:
+    is_century = _CENTURY.match(claim, number.end) is not None
+    if is_century or (len(number.written) == 4 and claim[number.end : number.end + 1] == "s"):
+        first = 100 * (number.value - 1) if is_century else number.value
+        last = first + (99 if first % 100 == 0 else 9)
+        in_words = (other for other in there if _sort_of(other) == "ordinal" and first == 100 * (other.value - 1))
+        return any(in_words) or any(first <= other.value <= last for other in there)
     if is_year(number):
-        is_decade = claim[number.end : number.end + 1] == "s"
-        return is_decade and any(is_year(other) and 0 <= other.value - number.value < 10 for other in there)
+        return False
     if (number.percent or number.value >= _ROUNDED_FROM) and number.value == int(number.value):
         alike = [other for other in there if other.exact and number.percent == other.percent]
         if any(abs(_converted(other, number) - number.value) <= _ROUNDED for other in alike):
@@ -180,7 +184,8 @@ def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> 
         near = (abs(share - in_percent.value) <= _SHARE_WITHIN for share in shares)
         if any(near) or any(_is_within(claim, in_percent, share) for share in shares):
             return True
-    return any(_is_within(claim, number, other.value) for other in there if are_of_one_kind(number, other))
+    alike = [other for other in there if are_of_one_kind(number, replace(other, size=number.size))]
+    return any(_is_within(claim, number, _converted(other, number)) for other in alike)
 
 
 def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterator[str]:
@@ -188,7 +193,7 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     if time := _TIME.match(claim, min(number.end, number.until or number.end)):
         span = number.value * (10 if time[1].lower() == "decade" else 1)
         for one, other in _pairs([other for other in there if is_year(other)]):
-            if abs(other.value - one.value) == span:
+            if _is_rounded(claim, replace(number, value=span), abs(other.value - one.value)):
                 yield "from {} to {}".format(*sorted((one.written, other.written)))
     if is_year(number):
         return
@@ -198,12 +203,17 @@ def _computations(claim: str, number: Number, there: Sequence[Number]) -> Iterat
     words_of_change = any(way.search(around) for way in _CHANGES)
     changes = words_of_change or _BESIDE.match(claim, end) is not None
     if _TIMES.match(claim, number.end):
-        yield from _ratios(claim, number, figures)
+        times = replace(number, exact=max(number.exact, _TIMES_WITHIN * number.value))
+        for low, high in _ordered(figures):
+            if low.value > 0 and _is_rounded(claim, times, high.value / low.value):
+                yield f"{high.written} / {low.written}"
     if number.percent or number.is_share or _EVERY.search(claim, max(0, number.begin - _REACH), number.begin):
         yield from _shares(claim, number, figures)
     yield from _differences(claim, number, figures, changes=changes)
     if _SUM.search(claim) and not number.percent:
-        yield from _sums(claim, number, [other for other in figures if are_of_one_kind(number, other)])
+        for one, other in _pairs([other for other in figures if are_of_one_kind(number, other)]):
+            if _is_rounded(claim, number, one.value + other.value):
+                yield f"{one.written} + {other.written}"
 
 
 def _shares(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
@@ -218,14 +228,6 @@ def _shares(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[s
             yield f"{low.written} of {high.written}"
 
 
-def _ratios(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
-    """Yield two figures of which one is as many times the other as a claim says: "three times as many"."""
-    times = replace(number, exact=max(number.exact, _TIMES_WITHIN * number.value))
-    for low, high in _ordered(figures):
-        if low.value > 0 and _is_rounded(claim, times, high.value / low.value):
-            yield f"{high.written} / {low.written}"
-
-
 def _differences(claim: str, number: Number, figures: Sequence[Number], *, changes: bool) -> Iterator[str]:
     points = _POINTS.match(claim, number.end) is not None
     is_level = _BEFORE["level"].search(claim, max(0, number.begin - _REACH), number.begin) is not None
@@ -233,12 +235,6 @@ def _differences(claim: str, number: Number, figures: Sequence[Number], *, chang
         of_kind = low.percent if points else are_of_one_kind(number, low) and are_of_one_kind(number, high)
         if of_kind and _is_rounded(claim, number, abs(high.value - low.value)):
             yield f"{high.written} - {low.written}"
-
-
-def _sums(claim: str, number: Number, figures: Sequence[Number]) -> Iterator[str]:
-    for one, other in _pairs(figures):
-        if _is_rounded(claim, number, one.value + other.value):
-            yield f"{one.written} + {other.written}"
 
 
 def _is_rounded(claim: str, number: Number, value: float) -> bool:
@@ -249,17 +245,13 @@ def _is_rounded(claim: str, number: Number, value: float) -> bool:
 
 def _is_within(claim: str, number: Number, value: float) -> bool:
     """Return whether a value is what a claim says of a number in words before it: "about", "more than", "nearly"."""
-
-    def says(name: str) -> bool:
-        return _BEFORE[name].search(claim, max(0, number.begin - _REACH), number.begin) is not None
-
-    if says("at most") or says("nearly"):
+    before = claim[max(0, number.begin - _REACH) : number.begin]
+    if _BEFORE["at most"].search(before) or _BEFORE["nearly"].search(before):
         return number.value / _WITHIN <= value < number.value
-    if says("at least"):
+    if _BEFORE["at least"].search(before):
         return number.value < value <= _WITHIN * number.value
-    return (says("about") or claim[: number.begin].rstrip()[-1:] in {"~", "\u2248"}) and (
-        abs(number.value - value) <= _ABOUT_WITHIN * number.value
-    )
+    is_about = _BEFORE["about"].search(before) is not None or before.rstrip()[-1:] in {"~", "\u2248"}
+    return is_about and abs(number.value - value) <= _ABOUT_WITHIN * number.value
 
 
 def _converted(number: Number, other: Number) -> float:
@@ -302,27 +294,24 @@ def is_year(number: Number) -> bool:
     return number.written.isdigit() and len(number.written) == 4 and _FIRST_YEAR <= number.value <= _LAST_YEAR
 
 
-# A number that the source gives for something else.
-#
-# Each number of a text is bound to the nearest words on its left and on its right, up to the comma, the "and" or the
-# conjunction that parts it from the next number; in a table to the head of its row and of its column. A claim gives a number
-# for something else if beside it is the nearest word that the source has beside another number of the same kind, and not the
-# nearest one that the source has on that side of its own.
+# A number that the source gives for something else. Each is bound to the nearest words on its left and right, up to what parts
+# it from the next one, in a table to the heads of its row and column.
 
+_CONTRAST = r"while|whereas|but|although|versus|than(?!\s\S?\d)|compared (?:with|to)"
 _ENDS = (
-    re.compile(r"[;:|\t\n!?]|\b(?:while|whereas|but|although|versus|against|than|compared (?:with|to)|as opposed to)\b"),
+    re.compile(rf"[;:|\t\n!?]|\b(?:{_CONTRAST}|against|as opposed to)\b"),
     re.compile(r",(?!\d)"),
     re.compile(r"\b(?:and|or|und|oder|et|ou|y)\b"),
     re.compile(r"\b(?:to|after|before|from)\b"),
 )
 """Where what belongs to one number ends, and to the next begins, the clearest first."""
-_AFTERWARDS = re.compile(r"[;!?]|\b(?:while|whereas|but|although|versus|than|compared (?:with|to))\b")
+_AFTERWARDS = re.compile(rf"[;!?]|\b(?:{_CONTRAST})\b")
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\s[\w-]{1,20})?(?:,\s|,?\s(?:and|or)\s)(?:[$\u20ac\u00a3])?")
-_TO = re.compile(r"[^.;:,]{0,20}\sto\s(?:[$\u20ac\u00a3])?")
+_TO = re.compile(r"(?:\s[^\s.;:,]+){0,2}\s(?:to|auf|\u00e0)\s(?:[$\u20ac\u00a3])?")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_NO_QUANTITY = frozenset({"both", "single", "once", "twice", "first", "half", "double", "triple"})
-_ORDINAL = re.compile(r"\A(?:\d+(?:st|nd|rd|th)|[\w-]*(?:third|[a-z]th))\Z", re.IGNORECASE)
+_NO_QUANTITY = frozenset({"both", "single", "once", "twice", "half", "double", "triple"})
+_ORDINAL = re.compile(r"\A(?:\d+(?:st|nd|rd|th)|[\w-]*(?:first|third|[a-z]th))\Z", re.IGNORECASE)
 _SMALL = frozenset(KNOWN["small"].split())
 _PART = r"(?:(?<!\d)\d{1,3}\s(?:[^\W\d_]+\s)?|(?:\A|[.;,:]\s|\band\s)(?:out\s)?|\bout\s)"
 _WHOLE = re.compile(rf"{_PART}(?:of|von|de|sur)\s(?:(?:the|all|its|den)\s)?(?P<whole>\d[\d.,]*)(?<=\d)", re.IGNORECASE)
@@ -350,20 +339,26 @@ class Misplaced(NamedTuple):
 def misplaced(claim: str, passage: str) -> list[Misplaced]:
     """Return the numbers of a claim that a passage has, but gives for something else."""
     claimed, there = bound_numbers(claim), bound_numbers(passage)
-    apart = [pair for pair in pairwise(claimed) if not pair[0].number.goes_on]
-    in_range = [pair for pair in apart if _TO.fullmatch(claim[pair[0].number.end : pair[1].number.begin])]
     wrong: dict[Misplaced, None] = {}
+    steps, steps_there = _steps(claim, claimed), _steps(passage, there)
+    for one, other in steps:
+        if any(agreeing(one, last) and agreeing(other, first) for first, last in steps_there):
+            wrong[Misplaced(f"from {one.written} to {other.written}", f"from {other.written} to {one.written}")] = None
     for mine in claimed:
-        alike = [other for other in there if are_of_one_kind(mine.number, other.number)]
+        alike = [other for other in there if are_of_one_kind(mine.number, replace(other.number, size=mine.number.size))]
         agreed = [other for other in alike if agreeing(mine.number, other.number)]
         rivals = [other for other in alike if not agreeing(mine.number, other.number)]
-        # "free under 16; adults pay 14 euros"
-        rivals = [other for other in rivals if not other.number.unit.isupper() or any(own.number.unit for own in agreed)]
         instead = [[rival for rival in rivals if _is_said_of(mine, rival, own)] for own in agreed]
-        if instead and all(instead) and not any(mine in pair for pair in in_range):
+        if instead and all(instead) and not any(mine.number in step for step in steps if not step[0].goes_on):
             shared = [len({*mine.left, *mine.right} & {*rival.left, *rival.right}) for rival in instead[0]]
             wrong[Misplaced(mine.number.written, instead[0][shared.index(max(shared))].number.written)] = None
     return list(wrong)
+
+
+def _steps(text: str, bounds: Sequence[Bound]) -> list[tuple[Number, Number]]:
+    """Return the numbers of a text from which and to which something goes: "from 92.3 to 89.8 per cent"."""
+    pairs = [(one.number, other.number) for one, other in pairwise(bounds) if are_of_one_kind(one.number, other.number)]
+    return [(one, other) for one, other in pairs if not is_year(one) and _TO.fullmatch(text, one.end, other.begin)]
 
 
 def _is_said_of(mine: Bound, rival: Bound, own: Bound) -> bool:
@@ -402,12 +397,15 @@ def bound_numbers(text: str) -> list[Bound]:
     wholes = {match.start("whole") for match in _WHOLE.finditer(text)}
     for begin, end in sentences_of(text):
         here = rest[bisect_left(begins, begin) : bisect_left(begins, end)]
-        sorts = [(number, "whole" if number.begin in wholes else _sort_of(number)) for number in here]
-        for sort in ("quantity", "ordinal", "year", "whole"):  # years part other years, not quantities
-            if heads := [number for number, own in sorts if own == sort]:
-                bounds += [bound._replace(is_whole=sort == "whole") for bound in _in_sentence(text, begin, end, heads)]
+        kinds: dict[tuple[str, bool], list[Number]] = {}  # numbers of one kind part each other, no others
+        for number in here:
+            sort = "whole" if number.begin in wholes else _sort_of(number)
+            kinds.setdefault((sort, number.percent), []).append(number)
+        for (sort, _), heads in kinds.items():
+            bounds += [bound._replace(is_whole=sort == "whole") for bound in _in_sentence(text, begin, end, heads)]
+    steps = _steps(text, bounds)
     for at, (one, other) in enumerate(pairwise(bounds)):
-        if one.number.goes_on:  # both ends of a range are of the same thing
+        if one.number.goes_on or (one.number, other.number) in steps:  # both are of the same thing
             bounds[at : at + 2] = one._replace(right=other.right), other._replace(left=one.left)
     return bounds
 
@@ -417,7 +415,7 @@ def _is_quantity(text: str, number: Number) -> bool:
     if math.isnan(number.value) or number.others or number.parts or (number.unit == "date" and not is_year(number)):
         return False
     if not any(char.isdigit() for char in number.written):
-        return number.value > 1 and number.written.lower() not in _NO_QUANTITY
+        return (number.value > 1 or _sort_of(number) == "ordinal") and number.written.lower() not in _NO_QUANTITY
     return not any(begin <= number.begin < end for begin, end in numbered_things(text).values())
 
 
@@ -451,11 +449,14 @@ def _beside(text: str, *, backwards: bool = False) -> tuple[str, ...]:
     numbered |= {match.start("whole"): ["of " + re.sub("[.,]", "", match["whole"])] for match in _WHOLE.finditer(text)}
     words = [
         stem
-        for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text)
+        for match in re.finditer(r"[^\W_]+(?:['\u2019-][^\W_]+|[.,]\d+)*", text)
         for stem in numbered.get(match.start()) or stemmed(match[0])
-        if _YEAR.fullmatch(stem) or (stem[0].isalpha() and (len(stem) > 2 or match[0][0].isupper()) and stem not in _SMALL)
+        if match[0].isdigit()
+        or _YEAR.fullmatch(stem)
+        or (stem[0].isalpha() and (len(stem) > 2 or match[0][0].isupper()) and stem not in _SMALL)
     ]
-    return tuple(dict.fromkeys((words[::-1] if backwards else words)[:_WORDS_BESIDE]))
+    words = [word for word in (words[::-1] if backwards else words) if not WORD_OF_CHANGE.match(word)]
+    return tuple(dict.fromkeys(words[:_WORDS_BESIDE]))
 
 
 def _in_tables(text: str, heads: Sequence[Number]) -> Iterator[Bound]:

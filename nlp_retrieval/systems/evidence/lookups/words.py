@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed
 _SHORTEST_STEM = 4
 _CLAUSE = re.compile(r"[,;:()\u2013\u2014]\s|\b(?:although|though|while|whereas|but|because)\b", re.IGNORECASE)
 _ENDS_SENTENCE = re.compile(r"[.!?\u3002\u2026:;,|][\"'\u201d\u2019)\]]*\Z")
-_LONGEST_HEADING, _MOST_WORDS, _NEIGHBOURS = 12, 300, 2
+_LONGEST_HEADING, _MOST_WORDS = 12, 300
 KNOWN: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 """The lists of ``words.yaml``."""
 _VERBS = {form: forms.split()[0] for forms in KNOWN["irregular"] for form in forms.split()}
@@ -26,6 +27,9 @@ _VERBS = {form: forms.split()[0] for forms in KNOWN["irregular"] for form in for
 def pattern(name: str, form: str = r"\b(?:{})\b") -> re.Pattern[str]:
     """Return one of the patterns of ``words.yaml``, compiled within a form."""
     return re.compile(form.replace("{}", KNOWN[name].replace("| ", "|")), re.IGNORECASE)
+
+
+WORD_OF_CHANGE = pattern("changing", r"(?:{})\Z")
 
 
 def lines_of(name: str) -> list[str]:
@@ -92,26 +96,11 @@ def clauses_of(sentence: str) -> list[str]:
 
 def nearest_sentence(wanted: frozenset[str], there: Sequence[Sentence]) -> Sentence | None:
     """Return the sentence with most of a claim's words; a heading only if there is no other."""
-    ranked = [(len(wanted & one.content), -number, one) for number, one in enumerate(there)]
-    stated = [entry for entry in ranked if entry[0] and not entry[2].is_heading]
-    return max(stated or ranked, key=lambda entry: entry[:2])[2] if ranked else None
-
-
-def share_around(wanted: frozenset[str], there: Sequence[Sentence]) -> float:
-    """Return the largest share of some words in two neighbouring sentences."""
-    groups = [there[first : first + _NEIGHBOURS] for first in range(max(1, len(there) - _NEIGHBOURS + 1))]
-    return max(share(wanted, frozenset[str]().union(*(sentence.content for sentence in group))) for group in groups)
+    stated = [one for one in there if wanted & one.content and not one.is_heading]
+    return max(stated or there, key=lambda one: len(wanted & one.content), default=None)
 
 
 def longest_run(claim: tuple[str, ...], sentence: tuple[str, ...]) -> float:
     """Return the longest run of words that both have, as a share of the claim's."""
-    if not claim:
-        return 0.0
-    positions: dict[str, list[int]] = {}
-    for position, word in enumerate(sentence[:_MOST_WORDS]):
-        positions.setdefault(word, []).append(position)
-    best, before = 0, dict[int, int]()
-    for word in claim[:_MOST_WORDS]:
-        runs = {position: before.get(position - 1, 0) + 1 for position in positions.get(word, ())}
-        best, before = max([best, *runs.values()]), runs
-    return best / len(claim)
+    matcher = SequenceMatcher(None, claim[:_MOST_WORDS], sentence[:_MOST_WORDS], autojunk=False)
+    return matcher.find_longest_match().size / len(claim) if claim else 0.0
