@@ -12,7 +12,7 @@ from pathlib import Path
 import nlp_retrieval
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
-MOST = 72_684
+MOST = 72_499
 """The sum of the figures in ``rooms.tsv``; it only falls."""
 
 
