@@ -403,9 +403,9 @@ def bound_numbers(text: str) -> list[Bound]:
             kinds.setdefault((sort, number.percent), []).append(number)
         for (sort, _), heads in kinds.items():
             bounds += [bound._replace(is_whole=sort == "whole") for bound in _in_sentence(text, begin, end, heads)]
-    steps = _steps(text, bounds)
+    steps = {one.begin for one, _ in _steps(text, bounds)}
     for at, (one, other) in enumerate(pairwise(bounds)):
-        if one.number.goes_on or (one.number, other.number) in steps:  # both are of the same thing
+        if one.number.goes_on or one.number.begin in steps:  # both are of the same thing
             bounds[at : at + 2] = one._replace(right=other.right), other._replace(left=one.left)
     return bounds
 
