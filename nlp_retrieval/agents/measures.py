@@ -349,8 +349,10 @@ def _words_read(trajectory: Trajectory, texts: Mapping[str, str]) -> float:
 
 
 def _unit_of(item_id: str, wanted: _Units, titles: Mapping[str, str] | None) -> int | None:
-    by_title = "title", normalize_title((titles or {}).get(item_id, ""))
-    return wanted.get(("item_id", item_id), wanted.get(by_title))
+    unit = wanted.get(("item_id", item_id))
+    if unit is None and titles is not None:
+        unit = wanted.get(("title", normalize_title(titles.get(item_id, ""))))
+    return unit
 
 
 def _up_to(after: list[float], limit: int) -> list[float]:

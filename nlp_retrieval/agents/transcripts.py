@@ -23,8 +23,8 @@ from nlp_retrieval.errors import SourceError
 
 QUESTION_IDS = ("question_id", "query_id", "qid", "id", "_id")
 ITEM_IDS = ("item_id", "docid", "doc_id", "docno", "document_id", "pid", "passage_id", "file_id", "id", "_id", "url", "link")
-_LISTS: tuple[str, ...] = ("results", "hits", "matches", "points", "docs", "ids", "documents", "passages", "items", "chunks")
-_LISTS += ("organic", "data", "result", "response", "web", "value", "structuredContent", "content")
+_LISTS = ("results", "hits", "matches", "points", "docs", "ids", "documents", "passages", "items", "chunks",
+          "organic", "data", "result", "response", "web", "value", "structuredContent", "content")  # fmt: skip
 _QUERIES = ("query", "q", "search_query", "question", "text", "input", "queries")
 _COUNTS = ("k", "top_k", "topk", "n", "num_results", "limit")
 _FILTERS = ("where", "filter", "filters")
@@ -51,8 +51,7 @@ _NOTHING = re.compile(
 )
 _AMOUNT = TypeAdapter(Amount)
 _ENDS = ("status", "stop_reason", "finish_reason")
-_CUT: tuple[str, ...] = ("incomplete", "failed", "cancelled", "max_tokens", "length", "content_filter")
-_CUT += ("model_context_window_exceeded", "pause_turn")
+_CUT = "incomplete failed cancelled max_tokens length content_filter model_context_window_exceeded pause_turn".split()
 """What a response or a message says of its end if its text is no answer, or half of one."""
 NO_IDS = "no ids can be read in what came back"
 READ = "messages of OpenAI (Chat and Responses) and Anthropic, and ATIF are read"

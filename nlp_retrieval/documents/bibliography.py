@@ -68,7 +68,7 @@ def _read_bibtex(text: str, where: str) -> list[Reference]:
     parser = Parser(encoding="utf-8", person_fields=())
     parser.macros = Strings(parser.macros)
     with errors.capture() as problems:
-        data = parser.parse_string(re.sub(r"(?m)^(%.*)@(?![A-Za-z]+\s*[{(])", r"\1", text))  # an address of mail
+        data = parser.parse_string(re.sub(r"(?m)^%.*", lambda line: re.sub(r"@(?![A-Za-z]+\s*[{(])", "", line[0]), text))
     for problem in problems:
         if not isinstance(problem, DuplicateField):
             place = f", line {problem.lineno}" if getattr(problem, "lineno", None) else ""

@@ -20,7 +20,7 @@ from nlp_retrieval.documents.hidden import WORDS, remove_hidden
 from nlp_retrieval.errors import SourceError
 
 _OURS = token_hex(8)
-# elements that readers of other formats write: the mark of a note or work, a note (both with a "name"), one that stands in the
+# elements that readers of other formats write: the mark of a note or work, a note (both with a "name"), one within the
 # text, and the beginning of a line; no author of a page can write them, since their names differ in each process
 MARK, NOTE, FOOTNOTE, LINE = (f"x-{name}-{_OURS}" for name in ("mark", "note", "inner", "line"))
 # attributes: the line of an element, the label of a link, which stays one if it leads to no page, and the number of an item
@@ -93,7 +93,7 @@ class _Page:
         self._page = page
         self.draft = Draft()
         self.blocks: list[tuple[Any, TextBlock]] = []
-        self._beside: list[tuple[Any, TextBlock]] = []  # footnotes that stand in the text
+        self._beside: list[tuple[Any, TextBlock]] = []  # footnotes within the text
         self._footnotes = count(1)
         self._line = 1
         self._numbers = {

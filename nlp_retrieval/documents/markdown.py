@@ -137,7 +137,7 @@ def read_markdown(text: str, where: str) -> Document:
 
 def _parsed(text: str) -> list[Token]:
     """Return the tokens of a text, in which no code fence or comment that is never closed hides what follows."""
-    for _ in range(3):  # those that stand in each other; what is in them is no code
+    for _ in range(3):  # some are within others; what is in them is no code
         text = _ADMONITION.sub(lambda block: block[0].replace(f"\n{block[1]}    ", f"\n{block[1]}"), text)
         text = _DIRECTIVE.sub(r"\1\3", text)
     lines = re.sub(r"(?m)^([ \t>]{0,20})~(?=[ \t])", rf"\1{_NO_TERM}", text).split("\n")

@@ -388,15 +388,17 @@ def verdict(comparison: Comparison, alpha: float = 0.05) -> Verdict:
     return "better" if comparison.difference > 0 else "worse"
 
 
+def unit_names(comparison: Comparison) -> tuple[str, str]:
+    """Return the name of the test's independent units, one of them and several."""
+    return ("query", "queries") if comparison.families == comparison.queries else ("family of queries", "families of queries")
+
+
 def limits(comparison: Comparison, alpha: float = 0.05, *, of_many: bool = False) -> str:
     """Return why the test could not have found any difference significant, however clear; an empty string if it could."""
-    many = comparison.comparisons
-    unit = ("query", "queries") if comparison.families == comparison.queries else ("family of queries", "families of queries")
-    least = 2.0 ** (1 - comparison.families)
-    if comparison.differing == 0 and comparison.wins:
-        return "their differences add up to 0 in every family of queries"
+    many, least, unit = comparison.comparisons, 2.0 ** (1 - comparison.families), unit_names(comparison)
     if comparison.differing == 0:
-        return f"the two are equal in all {unit[1]}"
+        balanced = "their differences add up to 0 in every family of queries"
+        return balanced if comparison.wins else f"the two are equal in all {unit[1]}"
     if least * many > alpha:
         needed = f"{many} comparisons need one of {alpha / many:.3g}" if many > 1 else f"{alpha:g} is needed"
         few = f"{counted(comparison.families, *unit)} {'is' if comparison.families == 1 else 'are'}"
@@ -427,7 +429,6 @@ def sentence(comparison: Comparison, alpha: float = 0.05) -> str:
         text += f" corrected for {comparison.comparisons} comparisons"
     if comparison.effect_size is not None:
         text += f", d_z = {comparison.effect_size:z.2f}"
-    text += f"; {counted(comparison.wins, 'query', 'queries')} won, {comparison.ties} tied, "
-    text += f"{comparison.losses} lost"
+    text += f"; {counted(comparison.wins, 'query', 'queries')} won, {comparison.ties} tied, {comparison.losses} lost"
     reason = limits(comparison, alpha) if outcome == "not distinguishable" else ""
     return f"{text} ({reason})." if reason else f"{text}."

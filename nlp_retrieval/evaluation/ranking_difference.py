@@ -123,7 +123,7 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, rel
     names = lists.titles if judged.by == "title" else lists.item_ids
     within = dict.fromkeys([*first.items[:cut], *second.items[:cut]])
     documents = {item: key_of(judged, names[item] or lists.item_ids[item]) for item in gold}  # items of a title are one
-    found = {documents.get(item) for item in within}
+    shown = {documents.get(item) for item in within}
     ordered = sorted(within, key=lambda item: min(side.ranks.get(item, cut + 1) for side in (first, second)))
     return QueryDifference(
         query_id=query_id,
@@ -136,7 +136,7 @@ def difference(lists: RunLists, one: str, other: str, query_id: str, k: int, rel
         missed=[
             MissedGold(lists.item_ids[item], lists.titles[item], grade, first.ranks.get(item), second.ranks.get(item))
             for item, grade in gold.items()
-            if documents[item] not in found
+            if documents[item] not in shown
         ],
         one_recall=first.recall(documents, cut),
         other_recall=second.recall(documents, cut),
@@ -153,8 +153,8 @@ class _Side:
         self.columns = {name: values[here] for name, values in listing.signals.items()}
 
     def recall(self, documents: dict[int, Key], k: int) -> float | None:
-        found = {documents[item] for item in self.items[:k] if item in documents}
-        return len(found) / len({*documents.values()}) if documents else None
+        reached = {documents[item] for item in self.items[:k] if item in documents}
+        return len(reached) / len({*documents.values()}) if documents else None
 
     def signal(self, name: str, item: int) -> tuple[float | None, int | None, Seen]:
         """Return the value, its rank, and its presence."""

@@ -54,6 +54,7 @@ INSTRUCTIONS = "Judge whether the passage helps to answer the question. Judge by
 
 _MOST_NOTE, _MOST_NAME = 10_000, 100
 _LEASE = timedelta(minutes=30)
+_SETTLED = "\n"  # behind the name under which a judgement stands that settled a disagreement
 
 _JUDGEMENT = (
     "SELECT q.query_id, p.item_id, j.sha256, j.decision, j.grade, j.judge, j.is_model, j.note, j.quote, j.seconds, "
@@ -263,9 +264,8 @@ class JudgingProject:
         """Take back a judge's last decision, which stays in the history, and hand out its pair again; None if there is none."""
         name = checked_name(by)
         with self._database.changing() as connection:
-            last = connection.execute(
-                "SELECT pair, is_model FROM standing WHERE judge IN (?, ?) ORDER BY judgement DESC LIMIT 1", (name, f"{name}\n")
-            ).fetchone()
+            select = "SELECT pair, is_model FROM standing WHERE judge IN (?, ?) ORDER BY judgement DESC LIMIT 1"
+            last = connection.execute(select, (name, name + _SETTLED)).fetchone()
             if last is None:
                 return None
             _insert(connection, last[0], "withdrawn", None, name, bool(last[1]))
@@ -443,18 +443,18 @@ class JudgingProject:
                         "file, or make a project with the scale of the file"
                     )
                 if (there := before.get((pair, by), grade)) != grade:
-                    contradict.append(f"{said}: {grade} there, {there} by {visible(by.strip())} here")
+                    contradict.append(f"{said}: {grade} there, {there} by {visible(by.removesuffix(_SETTLED))} here")
             if contradict:
                 raise SourceError(
                     f"{path}: {len(contradict)} of its judgements contradict what was said ({'; '.join(contradict[:5])}); "
                     "nothing was imported. Correct the file, or import it under another name as a second opinion (--judge NAME)"
                 )
             new = [each for each in known if each[:2] not in before]
-            for by in {by for _, by, _ in new}:
-                _refuse_taken(connection, by.strip(), is_model=False)
+            for name in {by.removesuffix(_SETTLED) for _, by, _ in new}:
+                _refuse_taken(connection, name, is_model=False)
             for pair, by, grade in new:
-                decision: Decision = "settled" if by.endswith("\n") else "graded"
-                _insert(connection, pair, decision, grade, by.strip(), note=f"from {Path(path).name}")
+                decision: Decision = "settled" if by.endswith(_SETTLED) else "graded"
+                _insert(connection, pair, decision, grade, by.removesuffix(_SETTLED), note=f"from {Path(path).name}")
         return len(new), len(given) - len(known)
 
     def close(self) -> None:
@@ -478,7 +478,7 @@ def _by_judge(path: str | Path, judge: str) -> dict[str, Judgements]:
     given: dict[str, list[Judgement]] = {}
     for location, row in rows:
         if row.get("grade") is not None and not row.get("is_model"):
-            by = checked_name(str(row.get("judge"))) + "\n" * (row.get("decision") == "settled")
+            by = checked_name(str(row.get("judge"))) + _SETTLED * (row.get("decision") == "settled")
             query, item = (as_id(location, name, row.get(name)) for name in ("query_id", "item_id"))
             given.setdefault(by, []).append((location, query, item, row["grade"], ""))
     return {by: collect_judgements(own, path) for by, own in given.items()}
@@ -514,7 +514,7 @@ def _insert(
 def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
     """Write which judgements of a pair stand, of those on its present text; one taken back gives way to the one before.
 
-    A judge has at most two: an own grade, and the one by which a disagreement was settled, whose name ends in a line end.
+    A judge has at most two: an own grade, and the one by which a disagreement was settled, whose name ends in ``_SETTLED``.
     """
     stacks: dict[str, list[tuple[Any, ...]]] = {}
     for row in connection.execute(
@@ -528,7 +528,7 @@ def _settle_standing(connection: sqlite3.Connection, pair: int) -> None:
         elif stack:
             stack.pop()
     standing = {
-        (judge + ("\n" if decision == "settled" else "")): (identifier, decision, grade, is_model)
+        judge + _SETTLED * (decision == "settled"): (identifier, decision, grade, is_model)
         for judge, stack in stacks.items()
         for identifier, decision, grade, is_model in stack
     }

@@ -198,8 +198,8 @@ def write_pool(
     pairs = zip(range(len(digests)), *columns, strict=True)
     connection.executemany("INSERT INTO pairs VALUES (?, ?, ?, ?, ?, ?)", pairs)
     for system, lists in pool.systems.items():
-        for query, found in enumerate(lists):
-            ranked = [(system, query, rank, pair) for rank, pair in enumerate(found.tolist(), start=1)]
+        for query, numbers in enumerate(lists):
+            ranked = [(system, query, rank, pair) for rank, pair in enumerate(numbers.tolist(), start=1)]
             connection.executemany("INSERT INTO rankings VALUES (?, ?, ?, ?)", ranked)
 
 

@@ -31,8 +31,7 @@ from nlp_retrieval.retrievers.link_graph.tables import stem_of
 from nlp_retrieval.text.mentions import FUNCTION_WORDS
 from nlp_retrieval.text.surfaces import words_of
 
-_TEXT_NAMES: tuple[str, ...] = ("query", "question", "text", "search", "search_term", "keyword", "top_queries", "q", "input")
-_TEXT_NAMES += ("search_query", "user_query", "query_text")
+_TEXT_NAMES = "query question text search search_term keyword top_queries q input search_query user_query query_text".split()
 _LONGEST, _SHORTEST_TYPO = 2_000, 5
 _HALF, _MASK = 2**63, 2**64 - 1
 _ENDS = " ?!.,;:\u2026\uff1f\uff01\u3002"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nlp_retrieval.benchmarks.cost import Cost, LanguageModelCost, amount, price_per_1000_queries
 from nlp_retrieval.benchmarks.results import BenchmarkReport, ConfigurationResult
-from nlp_retrieval.evaluation.comparison import Comparison, limits, verdict
+from nlp_retrieval.evaluation.comparison import Comparison, limits, unit_names, verdict
 from nlp_retrieval.evaluation.measures import Measure
 from nlp_retrieval.evaluation.resampling import holm
 from nlp_retrieval.text.printing import counted
@@ -216,9 +216,7 @@ def by_figure(report: BenchmarkReport) -> dict[tuple[str, str, str], Comparison]
 
 def unit(comparison: Comparison) -> str:
     """Return the test's independent units, with their number: ``"1,000 queries"``, ``"812 families of queries"``."""
-    if comparison.families == comparison.queries:
-        return counted(comparison.families, "query", "queries")
-    return counted(comparison.families, "family of queries", "families of queries")
+    return counted(comparison.families, *unit_names(comparison))
 
 
 def legend(report: BenchmarkReport) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import nlp_retrieval
 
 PACKAGE = Path(nlp_retrieval.__file__).parent
-MOST = 72_499
+MOST = 72_498
 """The sum of the figures in ``rooms.tsv``; it only falls."""
 
 

@@ -389,7 +389,7 @@ def component_of_object(kind: str, value: object, make: Callable[[], ComponentT]
         return known
 
 
-class OfFunction(Component):
+class FunctionComponent(Component):
     """A function where a processor or a reranker is expected; no file can hold it."""
 
     name = "function"
@@ -467,7 +467,7 @@ class BaseUserQueryProcessor(Component, ABC):
         """Return the sub-queries of each query, in order; an empty list means that nothing is searched."""
 
 
-class FunctionProcessor(OfFunction, BaseUserQueryProcessor):
+class FunctionProcessor(FunctionComponent, BaseUserQueryProcessor):
     """A function of a query, which returns the sub-query, or a list of sub-queries."""
 
     takes = ("a query",)

@@ -351,7 +351,7 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
         for batch in batches:
             batch.validate(full=True)  # untrusted data may have offsets outside its memory
             odd = [(field.name, field.type) for field in batch.schema if not any(is_one(field.type) for is_one in _PLAIN)]
-            whole = _in_microseconds(batch)
+            whole = _readable(batch)
             for part in [whole] if whole.nbytes <= MAX_ENTRY else (whole.slice(row, 1) for row in range(len(whole))):
                 if part.nbytes > MAX_ENTRY:
                     raise too_long(f"{source}, row {number + 1}")
@@ -371,8 +371,8 @@ def rows_of_batches(source: str, batches: Iterator[pa.RecordBatch]) -> Iterator[
         ) from None
 
 
-def _in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times in microseconds, the finest that Python knows; so they are the same with and without pandas."""
+def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times in microseconds, the finest that Python knows, with and without pandas; no periods of it."""
     for position, field in enumerate(batch.schema):
         if "pandas.period" in f"{field.type} {field.metadata}":  # it would be the number of months since 1970
             raise ValueError(f'"{field.name}" holds periods of pandas')

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nlp_retrieval.core.candidates import Hits, Rows, Scores, offsets_of, reciprocal_ranks
-from nlp_retrieval.core.components.component import Component, OfFunction, is_abstract
+from nlp_retrieval.core.components.component import Component, FunctionComponent, is_abstract
 from nlp_retrieval.core.index.items import ItemTable
 from nlp_retrieval.core.models import RetrievalResult, SearchableItem
 from nlp_retrieval.core.processes import use_one_thread_after_fork
@@ -255,7 +255,7 @@ class AdaptedReranker(BaseReranker):
         return self.reordered(chosen, {"score": np.concatenate(scores)}, label)
 
 
-class FunctionReranker(OfFunction, BaseReranker):
+class FunctionReranker(FunctionComponent, BaseReranker):
     """A function of a query and its results, which returns them in another order."""
 
     takes = ("a query", "its results")

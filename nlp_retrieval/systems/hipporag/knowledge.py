@@ -84,7 +84,7 @@ _SIGNS = re.compile(
 """Signs that are part of a name: in C++, F#, -5, O-, A*, 10³, 40%, 5 mW, $5, >5 and .NET; most as Unicode calls them."""
 
 _INNER = re.compile(r"(?<=\d),(?=\d{3}(?!\d))|(?<=\b[^\W\d_])\.\s?(?=[^\W\d_]\b)|(?<=\d0)['\u2019](?=s\b)")
-"""Marks that stand in the spelling of a name and are no part of it: in 1,000, U.S. and 1990's."""
+"""Marks that are written in a name and are no part of it: in 1,000, U.S. and 1990's."""
 
 _SPOKEN = {"-": "minus", "#": "sharp", "♯": "sharp", "♭": "flat", ".": "dot", ">": "more than", "≤": "at most", "≥": "at least"}
 _SPOKEN |= {"&": "and", "m": "milli"}

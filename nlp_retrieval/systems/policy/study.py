@@ -257,7 +257,7 @@ class PolicyStudy:
             for subject in chosen:
                 entries = _entries_in(files[subject], subject)
                 known = {number: entries.get(f"question_{number}") for number in numbers}
-                missing = [one for one in wanted if (known[one.number] or {}).get("fingerprint") != fingerprint]
+                missing = [each for each in wanted if (known[each.number] or {}).get("fingerprint") != fingerprint]
                 (answered if missing else kept).append(subject)
                 if any(known[question.number] for question in missing):
                     replaced.append(subject)

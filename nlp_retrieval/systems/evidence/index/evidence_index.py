@@ -435,7 +435,7 @@ def _by_source(where: Where, source_at: Callable[[str], SourceVersion | None]) -
             replaced[key] = _by_source(value, source_at)
         elif key in ("url", "metadata.url"):
             conditions = dict(value) if isinstance(value, Mapping) else {"eq": value}
-            for operator in conditions.keys() & {"eq", "in"}:
+            for operator in [each for each in ("eq", "in") if each in conditions]:
                 urls = conditions[operator] if operator == "in" else [conditions[operator]]
                 if all(isinstance(url, str) for url in urls):  # of others the index says what is wrong
                     del conditions[operator]

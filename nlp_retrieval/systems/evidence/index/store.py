@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -97,8 +98,7 @@ def _pages(source: SourceDocument, text: str) -> tuple[tuple[int, int], ...]:
     """Return the pages of a source by their beginnings in the stored text; none if a page is not found in it."""
     pages: list[tuple[int, int]] = []
     begin = 0
-    ends = [start for _, start in source.pages[1:]] + [len(source.content)]
-    for (number, start), end in zip(source.pages, ends, strict=False):
+    for (number, start), (_, end) in pairwise([*source.pages, (0, len(source.content))]):
         page = "\n".join(line.rstrip() for line in normalize("NFC", source.content[start:end]).strip().split("\n"))
         at = text.find(page, begin)
         if at < 0:

@@ -309,10 +309,10 @@ def _agent(text: str) -> str:
 
 def _other_speaker(claim: str, sentences: Sequence[Sentence]) -> tuple[Sentence, str] | None:
     """Return the sentence in which another says what a claim puts into somebody's mouth who is in the source too."""
+    sides = [(sentence, side) for sentence in sentences for side in _SIDES.split(sentence.text)]
     for speaker in _speakers(claim):
         words = content(speaker)
         matter = content(claim) - words - content(" ".join(match[0] for match in _SAYING.finditer(claim)))
-        sides = [(sentence, side) for sentence in sentences for side in _SIDES.split(sentence.text)]
         same = [(sentence, side) for sentence, side in sides if matter and share(matter, content(side)) >= _HALF]
         others = [(sentence, other) for sentence, side in same for other in _speakers(side)]
         known_there = any(words <= sentence.content for sentence in sentences)

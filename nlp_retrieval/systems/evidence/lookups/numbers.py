@@ -184,7 +184,7 @@ def _is_in_another_form(claim: str, number: Number, there: Sequence[Number]) -> 
         near = (abs(share - in_percent.value) <= _SHARE_WITHIN for share in shares)
         if any(near) or any(_is_within(claim, in_percent, share) for share in shares):
             return True
-    alike = [other for other in there if are_of_one_kind(number, replace(other, size=number.size))]
+    alike = [other for other in there if are_of_one_kind(number, other, any_size=True)]
     return any(_is_within(claim, number, _converted(other, number)) for other in alike)
 
 
@@ -279,9 +279,9 @@ def _ordered(figures: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
             yield (one, other) if one.value <= other.value else (other, one)
 
 
-def are_of_one_kind(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be compared: both percentages or not, of one sort, of one unit."""
-    same_unit = not one.unit or not other.unit or (one.unit, one.size) == (other.unit, other.size)
+def are_of_one_kind(one: Number, other: Number, *, any_size: bool = False) -> bool:
+    """Return whether two numbers may be compared: both percentages or not, of one sort, of one unit, also of another size."""
+    same_unit = not one.unit or not other.unit or (one.unit == other.unit and (any_size or one.size == other.size))
     return _sort_of(one) == _sort_of(other) and one.percent == other.percent and same_unit
 
 
@@ -345,7 +345,7 @@ def misplaced(claim: str, passage: str) -> list[Misplaced]:
         if any(agreeing(one, last) and agreeing(other, first) for first, last in steps_there):
             wrong[Misplaced(f"from {one.written} to {other.written}", f"from {other.written} to {one.written}")] = None
     for mine in claimed:
-        alike = [other for other in there if are_of_one_kind(mine.number, replace(other.number, size=mine.number.size))]
+        alike = [other for other in there if are_of_one_kind(mine.number, other.number, any_size=True)]
         agreed = [other for other in alike if agreeing(mine.number, other.number)]
         rivals = [other for other in alike if not agreeing(mine.number, other.number)]
         instead = [[rival for rival in rivals if _is_said_of(mine, rival, own)] for own in agreed]

@@ -111,7 +111,7 @@ def test_what_is_no_citation_is_not_counted(text: str) -> None:
     assert read_report(text + LIST).citations == []
 
 
-BIB = """% of roe@a.example
+BIB = """% of roe@a.example, doe@b.example
 @string{pub = "Press"}
 @article{frisch1965, author = {von Frisch, Karl and Lind, {\\'E}va}, title = {The {Dance} of Bees}, date = {1965-03},
   doi = {10.1000/dance}, publisher = pub, url = {https://press.example/1}}
