@@ -86,6 +86,9 @@ def test_a_malformed_line_is_an_error_that_names_it(write: Write, subtests: pyte
         ("[1]", "line 2: expected a JSON object, found a list; write one object per line"),
         ('{"a": 1} {"a": 2}', "line 2: not valid JSON: unexpected content after document (column 10)"),
         ('{"a": NaN}', "line 2: not valid JSON: NaN is not JSON; leave the field out"),
+        (r'{"a": "\ud83d"}', "line 2: not valid JSON: half of a surrogate pair"),
+        ('{"a": 1e999}', "line 2: not valid JSON: number is infinity"),
+        ('{"a":' * 100_000, "line 2: JSON that is nested too deeply"),
     ]:
         with subtests.test(line=line, expected=expected):
             path = write("a.jsonl", f"{{}}\n{line}\n")

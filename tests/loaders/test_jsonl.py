@@ -33,8 +33,9 @@ def test_id_text_title_and_all_other_fields_become_items_in_the_order_of_the_fil
         SearchableItem(item_id="b", content="éüß 漢字 🙂", metadata={"title": "T", "year": 1999, "tags": ["x", None]}),
         SearchableItem(item_id="a", content=""),
     ]
-    joined = JsonlLoader(path, content_field=["title", "content", "more"], title_field=None)
-    assert [item.content for item in joined.stream()] == ["T\néüß 漢字 🙂", ""]
+    path = write("b.jsonl", [{"nr": 1, "body": "b", "lead": "l", "a.b": 1}])
+    (joined,) = JsonlLoader(path, id_field="nr", content_field=["lead", "body", "more"]).load()
+    assert joined == SearchableItem(item_id="1", content="l\nb", metadata={"a.b": 1})
 
 
 def test_a_row_that_cannot_be_an_item_is_an_error_with_its_line_and_the_cure(write: Write, subtests: pytest.Subtests) -> None:

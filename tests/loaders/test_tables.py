@@ -85,6 +85,8 @@ def test_a_csv_that_is_wrong_is_an_error_that_names_line_and_cure(write: Write, 
         (b"id,content\n1,a\n\n2\n", {}, "line 4: 1 cells, where there are 2 columns"),
         (b'id,content\n1,a\n2,"open\n3,b\n', {}, "line 3: not a row of CSV: .*in a file called .tsv"),
         (b"id,content\n1,a\0b\n", {}, "line 2: it holds a zero byte; .*UTF-8"),
+        ("id,content\n1,a\n".encode("utf-16"), {}, "UTF-16 text; save it as UTF-8 .iconv"),
+        ("id,content\n1,a\n2,é\n".encode("latin-1"), {}, "line 3: not UTF-8 .*iconv"),
         (b"PAR1....", {}, "a Parquet file; ParquetLoader reads it"),
     ]:
         with subtests.test(said), pytest.raises(SourceError, match=f"(?s){said}"):

@@ -166,6 +166,7 @@ def test_the_forms_of_real_campaigns_are_read_without_a_setting(write: Write, su
             "<top>\r\n<num> 302\r\n<title> Polio\r\n</top>\r\n",
         ),
         ("lines.txt", '{"id": 301, "text": "International Organized Crime"}\n{"id": 302, "text": "Polio"}\n'),
+        ("bare.tsv", "301\tInternational Organized Crime\n302\tPolio\n"),
         ("bare.txt", "301\tInternational Organized Crime\r\n302\tPolio\r\n"),
         ("bom.tsv", "\ufeff301\tInternational Organized Crime\t\n\n302\tPolio\t\t\n"),
         ("named.tsv", "query_id\tquery\t\n301\tInternational Organized Crime\t\n302\tPolio\t\n"),

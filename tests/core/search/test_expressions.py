@@ -80,6 +80,7 @@ def test_an_expression_goes_through_yaml():
         ("a % 0", "terms % 0: a number of candidates is an integer from 1, as in terms % 50"),
         ("-1 * a", r"-1 \* terms: a weight is a number above 0"),
         ("0.7 * a + b", r"share has no weight and the rest has; .*0.7 \* a \+ 0.3 \* b"),
+        ("a + 3", "3 cannot stand there; write a retriever or a Searcher"),
         ("a >> OverlapReranker", r"OverlapReranker without \(\) cannot stand there"),
         ("(lambda query, results: query) >> a", r"a function as a processor gets a query \(missing"),
         ("a >> (lambda results: results)", r"a function as a reranker gets a query and its results \(too many"),

@@ -153,6 +153,8 @@ def test_a_plan_is_silent_where_those_of_others_speak_and_length_does_not_count(
         ("target", "In 2030 emissions are not to exceed 3.9 MtCO2e.", ["at most 3.9 MtCO2e by 2030"]),
         ("target", "Emissions are to be cut by 40% on 1990 in 2030.", ["40% by 2030, against 1990"]),
         ("target", "A cut of emissions by 26% in FY2030/31 compared to fiscal year 2013.", ["26% by 2030, against 2013"]),
+        ("target", "Emissions fell by 20% in 2019, and were reduced by 3% in 2020 against 2005.", []),
+        ("target", "In 2030 emissions are limited to at most 3.9 MtCO2e.", ["at most 3.9 MtCO2e by 2030"]),
         ("target", "Emissions fell below the target by 9% in 2019, 3% in 2020 and 2% in 2021 against 2005.", []),
         ("target", "Emissions in 2019 were 18% below those of 1990.", []),
         ("target", "A 37% reduction in emissions was recorded between 1990 and 2019.", []),
