@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,15 @@ def running(
         code, said = service.end()
         assert code == 0, said
         assert "Traceback" not in said, said[-3000:]
+
+
+def until(check: Callable[[], Any]) -> Any:
+    """Wait until a check returns something, and return it."""
+    deadline = time.monotonic() + 120
+    while not (found := check()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
 
 
 def item(number: int, text: str) -> SearchableItem:

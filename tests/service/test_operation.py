@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -24,7 +23,7 @@ from nlp_retrieval.service.endpoints import RequestContext, current_request
 from nlp_retrieval.service.serving import log_config
 from nlp_retrieval.service.settings import ServiceSettings
 
-from .running import item, make_index, running
+from .running import item, make_index, running, until
 
 TOKEN = "a-token-of-the-tests-0123456789"
 SECRET_QUERY = "fox confidential-words"
@@ -38,14 +37,6 @@ def figures_of(text):
         for sample in family.samples
         if not sample.name.endswith("_bucket")
     }
-
-
-def until(check):
-    deadline = time.monotonic() + 120
-    while not (found := check()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
 
 
 @pytest.fixture(scope="module")
